@@ -26,7 +26,7 @@ from capture.goflow2.dump_reader import read_dump
 from capture.goflow2.flow_message import COLUMNS
 from capture.ingest_log import IngestLog
 from capture.records.record_files import read_text
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from tests.capture.goflow2.flow_messages import START_NS, FlowMessage, message, prefixed
 
 DIFFERENT = 20_000

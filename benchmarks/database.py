@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from datamodel.report import JobReport
-from datamodel.result_rows import Rollup
+from datamodel.reports.report import JobReport
+from datamodel.service.result_rows import Rollup
 from storage.database.connection import Database
 from storage.database.incidents.incident_records import history, incidents
 from storage.database.scans.scan_records import ScanResult, job, jobs, layouts, rollups, save_scan, scans

@@ -35,8 +35,8 @@ import numpy as np
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
 from capture.reader import read_all
-from datamodel.inventory import Inventory
-from datamodel.streams import Float, Int
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.streams import Float, Int
 from flowprism.demo.demo_feed import DemoBursts, build_datagrams, export_flows
 from flowprism.inventory_file import load_inventory
 from flowprism.replay.send_schedule import SendPace

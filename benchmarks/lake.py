@@ -23,8 +23,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datamodel.flows import ADDRESS_COLUMNS, FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, FLOWS
 from storage.lake.compaction import SETTLE_NS
 from storage.lake.compactor import Compactor
 from storage.lake.lake_writer import CommitBatch, LakeWriter

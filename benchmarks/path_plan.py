@@ -14,12 +14,12 @@ import time
 
 import numpy as np
 
-from datamodel.connections import CABLE_SIGHTINGS, CONNECTIONS, PAYLOADS, ConnectionTables
-from datamodel.flows import ROCE_V2_PORT, UDP
+from datamodel.cluster.inventory import Endpoint, Host, Inventory, Link, Switch
 from datamodel.frame import Frame
-from datamodel.inventory import Endpoint, Host, Inventory, Link, Switch
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
+from datamodel.reconstructed.connections import CABLE_SIGHTINGS, CONNECTIONS, PAYLOADS, ConnectionTables
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
+from datamodel.telemetry.flows import ROCE_V2_PORT, UDP
 from diagnose.paths.plan import plan_paths
 from simulate.network.hashing import FiveTuples, hash_tuples
 

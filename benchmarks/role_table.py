@@ -21,8 +21,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from datamodel.streams import Bool, Float, Int
-from datamodel.truth import TrueJob
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reports.truth import TrueJob
 from flowprism.evaluation.suite import CaseName, build_scenario
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.streams.stream_builder import build_streams

@@ -17,11 +17,11 @@ from capture.ingest_log import IngestLog
 from capture.netflow.netflow_decoder import NetflowDecoder
 from capture.sflow.sflow_decoder import SflowDecoder
 from capture.tables.address_book import AddressBook
-from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import InputError
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import FLOWS, Flows, mark_metered, recode
 from datamodel.frame import Frame, concat, empty
+from datamodel.telemetry.counters import COUNTERS, DROPS
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import FLOWS, Flows, mark_metered, recode
 
 _STATE_VERSION = 5
 _NO_COUNTERS, _NO_DROPS = empty(COUNTERS), empty(DROPS)  # made once: most batches have none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from datamodel.flows import IngestNotes
+from datamodel.telemetry.flows import IngestNotes
 
 
 class IngestLog:

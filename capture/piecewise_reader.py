@@ -16,7 +16,7 @@ from capture.ingest_log import IngestLog
 from capture.mirror.mirror import SETTLED_NS
 from capture.mirror.mirror_files import MirrorFiles
 from capture.reader import iter_records, shifted
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 
 PIECE_RECORDS = 1 << 16  # some 10 MB, and several times that as Arrow columns
 

@@ -18,10 +18,10 @@ from capture.files.input_file import ExportFile, MirrorFile, RecordFile, open_in
 from capture.ingest_log import IngestLog
 from capture.mirror.mirror_files import MirrorFiles
 from datamodel.errors import InputError
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows, IngestNotes, recode
 from datamodel.frame import Frame, concat
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, FLOWS, Flows, IngestNotes, recode
+from datamodel.telemetry.ingest_result import IngestResult
 
 _NO_NOTES = IngestNotes({}, ())
 

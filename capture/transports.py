@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datamodel.flows import ROCE_V2_PORT, TCP, UDP, UET_PORT
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import ROCE_V2_PORT, TCP, UDP, UET_PORT
 
 ROCE, ULTRA_ETHERNET, UNREADABLE = "RoCEv2", "Ultra Ethernet", "Ultra Ethernet with unreadable headers"
 UNKNOWN = "unknown"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.pace_intervals import LIKE_WORK, durations_ns, median_error, noise_ratio, split_intervals
 
 # Standard errors by which a median has to differ to be another one.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, Subject
-from datamodel.flows import Flows
-from datamodel.inventory import Attachment, Endpoint, Inventory
+from datamodel.cluster.inventory import Attachment, Endpoint, Inventory
+from datamodel.reports.findings import Evidence, Finding, Subject
+from datamodel.telemetry.flows import Flows
 from diagnose.finding_text import finding_id, listed
 from diagnose.options import MODEL
 from reconstruct.streams.paths import find_uplink_ports

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from datamodel.findings import Finding
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reports.findings import Finding
 from diagnose.compute.compute_findings import load_finding, regression_finding, stage_finding
 from diagnose.compute.culprits import Culprits, culprits
 from diagnose.compute.late_iterations import find_late_iterations

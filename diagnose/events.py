@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.ndimage import median_filter
 
-from datamodel.findings import Event, EventKind
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reports.findings import Event, EventKind
 from diagnose.job_view import JobView
 from diagnose.pace_intervals import durations_ns
 
@@ -44,8 +44,8 @@ def events(
 
     Args:
         job: the job.
-        outside: flow records between the job's endpoints and others (`datamodel.flows.FLOWS`), without its weights
-            and what engines answer.
+        outside: flow records between the job's endpoints and others (`datamodel.telemetry.flows.FLOWS`), without its
+            weights and what engines answer.
         window_start_ns: first packet or record of the feed.
         changes: restarts and changes of its members (`diagnose.membership_events`); their pauses are no events.
         syncs_ns: (n, 2) start and end of each synchronization of its weights.

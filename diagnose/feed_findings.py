@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from capture.netflow.reasons import NO_TEMPLATE, REASONS, STILL_WAITING, TEMPLATE_LATE, WAITING_FULL
-from datamodel.exporter_stats import ExporterStats
-from datamodel.findings import Evidence, Finding, Severity, Subject
-from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reports.findings import Evidence, Finding, Severity, Subject
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import Flows
 from diagnose.finding_text import finding_id, listed
 from diagnose.options import MODEL
 from reconstruct.clocks.clock_offsets import COLLECTOR, MIRROR, ClockOffset, UnknownClock, is_timestamped_by

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from datamodel.findings import Severity
+from datamodel.reports.findings import Severity
 
 WARNING, CRITICAL = 1.10, 1.20
 # So many places somebody can be sent to; a cause that is likelier to be in none of them wakes nobody up.

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
+from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
-from datamodel.paths import Paths
-from datamodel.streams import Bool, Float, Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.paths import Paths
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from diagnose.model.own_time import OwnTime
 from diagnose.model.standstill import Steps
@@ -29,7 +29,7 @@ class JobView:
         id: the job's name in the report.
         endpoints: (e,) address codes, ascending.
         edges_ns: (iterations,) end of each complete iteration.
-        operations: what every endpoint sent (`datamodel.operations.OPERATIONS`).
+        operations: what every endpoint sent (`datamodel.reconstructed.operations.OPERATIONS`).
         stage: address code -> pipeline stage.
         groups: kind -> process groups as address codes.
         sharded: whether gradient groups gather and scatter all through the iteration.

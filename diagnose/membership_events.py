@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datamodel.findings import Event, Membership, Place, StageRole
-from datamodel.layout import GROUP_KINDS, Groups, Layout
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Event, Membership, Place, StageRole
+from datamodel.reports.layout import GROUP_KINDS, Groups, Layout
 from reconstruct.membership.interruption import Interruption, find_interruption
 from reconstruct.membership.member_changes import ChangeKind, MemberChange
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.ndimage import median_filter
 from scipy.special import gammaincc
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # Fewest iterations that make a period.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
-from datamodel.transfers import PAIRS
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.transfers import PAIRS
 from diagnose.job_view import JobView
 from diagnose.measures.stream_rates import rates
 
 
 def pair_table(job: JobView) -> Frame:
-    """One row a directed pair and role, by source, destination and role (`datamodel.transfers.PAIRS`)."""
+    """One row a directed pair and role, by source, destination and role (`datamodel.reconstructed.transfers.PAIRS`)."""
     rows = job.operations.take((job.operations["iteration"] >= 0) & (job.operations["iteration"] < job.iterations))
     names = np.stack([rows[c] for c in ("endpoint", "peer", "role")], axis=1).astype(np.int64)
     unique, which = np.unique(names, axis=0, return_inverse=True)

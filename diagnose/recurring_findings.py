@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.findings import Finding
+from datamodel.reports.findings import Finding
 
 # So much evidence is shown of each further period.
 SHOWN = 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])")

@@ -19,10 +19,10 @@ from capture.ingest_log import IngestLog
 from capture.piecewise_reader import decoded_pieces
 from capture.transports import bytes_by_transport, few_ports
 from capture.transports import warnings as not_understood
-from datamodel.counters import COUNTERS
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import IngestNotes
 from datamodel.frame import Frame, concat
+from datamodel.telemetry.counters import COUNTERS
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import IngestNotes
 
 
 @dataclass(frozen=True, slots=True)

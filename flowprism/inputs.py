@@ -12,8 +12,8 @@ from capture.ingest_log import IngestLog
 from capture.piecewise_reader import iter_flows
 from capture.reader import merged, read_all
 from datamodel.errors import InputError
-from datamodel.flows import Flows
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.flows import Flows
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.analysis_window import AnalysisWindow, newest_ns, since
 
 ALL = AnalysisWindow()

@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InventoryError
-from datamodel.inventory import Inventory
 from flowprism.yaml_checks import check_bounds, repeated_key
 
 CSV_COLUMNS = ("host", "address", "gpu", "rail", "switch", "port", "speed_gbps", "tenant", "job")

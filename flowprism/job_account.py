@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.findings import Event, Finding
-from datamodel.report import JobReport
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.report import JobReport
 from diagnose.training_time.account import training_time
 from diagnose.training_time.intervals import job_intervals
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.endpoint_rates import RATES
-from datamodel.findings import Event, Finding
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame, empty
-from datamodel.inventory import Inventory
-from datamodel.layout import Sizes
-from datamodel.paths import Paths
-from datamodel.patterns import FUNCTIONS, PATTERNS
-from datamodel.report import JobReport, Window
-from datamodel.streams import Int, Streams
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.endpoint_rates import RATES
+from datamodel.reconstructed.paths import Paths
+from datamodel.reconstructed.patterns import FUNCTIONS, PATTERNS
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.reconstructed.transfers import ROLES
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.layout import Sizes
+from datamodel.reports.report import JobReport, Window
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import NO_SYNCS, events
 from diagnose.feed_findings import downgrade_compute
@@ -61,8 +61,8 @@ class JobTask:
         number: the job's place in the report.
         id: its name.
         streams, job: the job's own streams, and the job on them.
-        outside: rows between the job's endpoints and others, as `datamodel.flows.FLOWS`, without its weights and what
-            engines answer.
+        outside: rows between the job's endpoints and others, as `datamodel.telemetry.flows.FLOWS`, without its weights
+            and what engines answer.
         window: of the feed.
         place, seats: where the job's endpoints are plugged in, and others of their hosts.
         last_sent_ns: address code -> last payload byte it sent to anyone.
@@ -107,10 +107,10 @@ class JobTables:
 
     Attributes:
         spans, groups: what each endpoint did when; `group` counts `groups`.
-        pairs: senders and receivers (`datamodel.transfers.PAIRS`).
-        rates: over the mean iteration (`datamodel.endpoint_rates.RATES`), where spans are not known.
-        patterns: what each endpoint is like (`datamodel.patterns.PATTERNS`), where own times are known.
-        functions: what it is like in each function (`datamodel.patterns.FUNCTIONS`).
+        pairs: senders and receivers (`datamodel.reconstructed.transfers.PAIRS`).
+        rates: over the mean iteration (`datamodel.reconstructed.endpoint_rates.RATES`), where spans are not known.
+        patterns: what each endpoint is like (`datamodel.reconstructed.patterns.PATTERNS`), where own times are known.
+        functions: what it is like in each function (`datamodel.reconstructed.patterns.FUNCTIONS`).
     """
 
     spans: Frame

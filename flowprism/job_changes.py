@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
 from reconstruct.membership.connection_lives import stream_lives
 from reconstruct.membership.member_changes import MemberChange, find_changes, sent_once_bytes
 from strategy.placement import Seat

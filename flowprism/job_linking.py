@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.findings import Event
 from datamodel.frame import concat
-from datamodel.report import JobReport
-from datamodel.streams import Streams
-from datamodel.timeline import SPANS
+from datamodel.reconstructed.streams import Streams
+from datamodel.reconstructed.timeline import SPANS
+from datamodel.reports.findings import Event
+from datamodel.reports.report import JobReport
 from diagnose.membership_events import Grid, change_event
 from flowprism.job_analysis import JobResult, JobTables
 from flowprism.job_changes import job_changes

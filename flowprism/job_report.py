@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.inventory import Inventory, JobLabel
-from datamodel.layout import Groups
-from datamodel.report import Detectability, Iteration, JobReport, ShownResult
-from datamodel.streams import Float, Int
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Inventory, JobLabel
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reports.layout import Groups
+from datamodel.reports.report import Detectability, Iteration, JobReport, ShownResult
 from diagnose.job_view import JobView
 from diagnose.pace_intervals import durations_ns, noise_ratio
 from reconstruct.timelines.iteration_time_errors import computing_ns, errors, estimate_hidden_step

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import concat
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.telemetry.flows import FLOWS, Flows
 from flowprism.job_analysis import JobResult
 from flowprism.sampled_analysis import AnalysisContext, ReplaceableJob, SplitRecords, sampled_results, volume_results
 from reconstruct.jobs.job_recognition import Job, Recognition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.report import ShownResult
+from datamodel.reports.report import ShownResult
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.timelines.merged_messages import MERGES, UNANIMOUS, Metered
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.ingest_result import IngestResult
-from datamodel.inventory import Inventory
-from datamodel.path_plan import PathPlan
+from datamodel.reports.path_plan import PathPlan
+from datamodel.telemetry.ingest_result import IngestResult
 from diagnose.paths.plan import plan_paths
 from flowprism.inputs import read_inputs
 from flowprism.pipeline import AnalysisOptions, analyze_reading

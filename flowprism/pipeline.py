@@ -15,20 +15,20 @@ import numpy as np
 from capture.configured_rates import SamplingRates
 from capture.transports import bytes_by_transport
 from capture.transports import warnings as not_understood
-from datamodel.analysis import Analysis
-from datamodel.connections import ConnectionTables
-from datamodel.endpoint_locations import EndpointLocations, locate_endpoints
-from datamodel.findings import Finding
-from datamodel.flows import FLOWS, Flows, IngestNotes
+from datamodel.cluster.endpoint_locations import EndpointLocations, locate_endpoints
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame, concat
-from datamodel.ingest_result import IngestResult
-from datamodel.inventory import Inventory
-from datamodel.path_plan import PathPlan
-from datamodel.paths import Paths
-from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
-from datamodel.streams import Bool, Int, Streams
-from datamodel.timeline import SPANS, Timelines
-from datamodel.traffic import ROLLOUT, WEIGHT_SYNC, PostTraining, class_bytes
+from datamodel.reconstructed.connections import ConnectionTables
+from datamodel.reconstructed.paths import Paths
+from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reconstructed.traffic import ROLLOUT, WEIGHT_SYNC, PostTraining, class_bytes
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Finding
+from datamodel.reports.path_plan import PathPlan
+from datamodel.reports.report import ExporterClock, FeedSummary, Provenance, Report, Window
+from datamodel.telemetry.flows import FLOWS, Flows, IngestNotes
+from datamodel.telemetry.ingest_result import IngestResult
 from diagnose.cabling import CablingOptions, cabling_findings
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.events import NO_SYNCS

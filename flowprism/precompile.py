@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from capture.reader import read_all
-from datamodel.ingest_result import IngestResult
-from datamodel.profiles import ProfileReport
-from datamodel.report import Report
-from datamodel.streams import Streams
+from datamodel.reconstructed.streams import Streams
+from datamodel.reports.report import Report
+from datamodel.telemetry.ingest_result import IngestResult
+from datamodel.telemetry.profiles import ProfileReport
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles

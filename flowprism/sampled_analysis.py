@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from capture.configured_rates import UNKNOWN_RATE
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.endpoint_rates import RATES
-from datamodel.findings import Finding
-from datamodel.flows import Flows
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import empty
-from datamodel.inventory import Inventory
-from datamodel.layout import Layout
-from datamodel.operations import OPERATIONS
-from datamodel.report import Detectability
-from datamodel.streams import Bool, Int, Streams
-from datamodel.timeline import SPANS
+from datamodel.reconstructed.endpoint_rates import RATES
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.timeline import SPANS
+from datamodel.reports.findings import Finding
+from datamodel.reports.layout import Layout
+from datamodel.reports.report import Detectability
+from datamodel.telemetry.flows import Flows
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job_view import JobView
 from diagnose.pace_intervals import noise_ratio

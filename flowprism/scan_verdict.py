@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from datamodel.findings import Finding, Severity
-from datamodel.report import JobReport, Report
-from datamodel.scan import JobScan, Scan, Verdict
+from datamodel.reports.findings import Finding, Severity
+from datamodel.reports.report import JobReport, Report
+from datamodel.reports.scan import JobScan, Scan, Verdict
 
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 

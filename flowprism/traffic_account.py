@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import Flows
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame
-from datamodel.inventory import Inventory
-from datamodel.report import JobReport
-from datamodel.streams import Bool, Int, Streams
-from datamodel.traffic import PostTraining, ServingSummary
+from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.traffic import PostTraining, ServingSummary
+from datamodel.reports.report import JobReport
+from datamodel.telemetry.flows import Flows
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.streams.observations import is_unsampled
 from reconstruct.streams.stream_builder import build_streams

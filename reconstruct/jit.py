@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 IMPORT = re.compile(r"^from reconstruct\.([a-z_.]+) import", re.MULTILINE)
 P = ParamSpec("P")

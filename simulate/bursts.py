@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import ROCE_V2_PORT, TCP, UDP
 from datamodel.frame import Column, Frame, Schema
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.telemetry.flows import ROCE_V2_PORT, TCP, UDP
 from simulate.network.graph import NO_INDEX, ROLLOUT, TRANSFER
 from simulate.network.hashing import mixed
 from simulate.run import Instance, Run

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS, IngestNotes, recode
 from datamodel.frame import Frame, concat
-from datamodel.ingest_result import IngestResult
-from datamodel.inventory import Inventory
-from datamodel.timeline import SPAN_NAMES, SPANS
-from datamodel.truth import TrueFault, TrueJob, Truth
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS
+from datamodel.reports.truth import TrueFault, TrueJob, Truth
+from datamodel.telemetry.flows import FLOWS, IngestNotes, recode
+from datamodel.telemetry.ingest_result import IngestResult
 from simulate.bursts import BURSTS
 from simulate.export.exported_feed import Export, export_feed, received
 from simulate.export.traffic import traffic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.fabric import Fabric
 from simulate.training.job import SimulatedJob
 

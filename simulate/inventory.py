@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import product
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from simulate.network.fabric import SPINE_PORT, Fabric
 from simulate.scenarios.scenario import Scenario
 from simulate.training.job import SimulatedJob

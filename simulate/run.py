@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from simulate.faults import CapacityChange, Fault, crash, list_capacity_changes
 from simulate.network.background import Traffic
 from simulate.network.engine import Timing, run

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from datamodel.frame import Frame, concat
-from datamodel.streams import Int
-from datamodel.timeline import SPANS
-from datamodel.truth import TrueFault, TrueJob
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.timeline import SPANS
+from datamodel.reports.truth import TrueFault, TrueJob
 from simulate.bursts import Sequences, bursts
 from simulate.export.congestion import Capacities, marked_ratio, notifications
 from simulate.network.background import none

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame, concat
-from datamodel.streams import Int
-from datamodel.timeline import SPAN_NAMES, SPANS
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS
 from simulate.network.graph import (
     COMPUTE,
     EMBEDDING,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import FLOWS, ROCE_V2_PORT, TCP, UDP
 from datamodel.frame import Frame, concat
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import FLOWS, ROCE_V2_PORT, TCP, UDP
 
 ROCE_HEADER_BYTES = 20 + 8 + 12 + 4  # IP, UDP, BTH and invariant CRC
 RETH_BYTES, AETH_BYTES = 16, 4

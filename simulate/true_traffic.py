@@ -6,8 +6,17 @@ import numpy as np
 
 from datamodel.durations import MINUTE_NS
 from datamodel.frame import Frame
-from datamodel.streams import Int
-from datamodel.traffic import MANAGEMENT, ROLLOUT, SERVING, STORAGE, TRAFFIC, TRAINING, UNKNOWN, WEIGHT_SYNC
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.traffic import (
+    MANAGEMENT,
+    ROLLOUT,
+    SERVING,
+    STORAGE,
+    TRAFFIC,
+    TRAINING,
+    UNKNOWN,
+    WEIGHT_SYNC,
+)
 from simulate.network import graph
 
 _CLASS = {

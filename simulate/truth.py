@@ -8,8 +8,8 @@ from statistics import median
 
 import numpy as np
 
-from datamodel.streams import Float, Int
-from datamodel.truth import AcceptedSubject, TrueChange, TrueFault, TrueJob
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reports.truth import AcceptedSubject, TrueChange, TrueFault, TrueJob
 from simulate import faults
 from simulate.decidable import SIZES, decidable_sizes
 from simulate.network.fabric import Fabric

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.analysis import Analysis
-from datamodel.endpoint_rates import ENDPOINT_RATES
 from datamodel.frame import Frame, Schema, concat
-from datamodel.report import JobReport
-from datamodel.scan_history import ITERATIONS, PAIR_PROFILES
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.endpoint_rates import ENDPOINT_RATES
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import JobReport
+from datamodel.service.scan_history import ITERATIONS, PAIR_PROFILES
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.manifest import Commit
 from storage.lake.object_store import ObjectStore

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from datamodel.errors import InputError
 from datamodel.frame import Column
-from datamodel.timeline import SPAN_NAMES
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reconstructed.transfers import ROLES
 from storage.database.connection import Database
 from storage.database.tables import EVENTS, FEED_STATISTICS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 from storage.lake.kinds import KINDS, Kind

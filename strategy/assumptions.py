@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from datamodel.layout import Sizes
+from datamodel.reports.layout import Sizes
 from strategy.placement import Seat
 from strategy.posterior import Candidate
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from strategy.closure import components
 from strategy.stream_profiles import PARTS
 from strategy.traffic_edges import VARIES, TrafficEdges, deviations

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 Members = tuple[int, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.row_runs import run_starts
 from strategy.grouped_statistics import medians
 from strategy.stream_profiles import StreamProfiles

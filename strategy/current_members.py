@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from strategy.closure import components
 
 # Fewer iterations than these after a change say too little.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.numeric.medians import group_medians
 from reconstruct.numeric.row_runs import run_starts
 from strategy.grouped_statistics import runs

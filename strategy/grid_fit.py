@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.numeric.ragged_arrays import expanded
 from strategy.closure import Members, tied
 from strategy.options import GridPenalties

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.jit import compiled
 
 

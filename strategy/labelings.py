@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from strategy.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
 from strategy.closure import Members, tied
 from strategy.edge_classes import AT_ONCE, EdgeClass, classify

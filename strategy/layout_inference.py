@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.layout import Alternative, Layout, Sharding, Sizes
-from datamodel.streams import Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.transfers import ROLES
+from datamodel.reports.layout import Alternative, Layout, Sharding, Sizes
 from strategy.assumptions import list_assumptions
 from strategy.closure import Members
 from strategy.current_members import select_current, select_whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.row_runs import run_starts
 from strategy.closure import Members, components
 from strategy.traffic_edges import TrafficEdges

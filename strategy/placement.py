@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 
 
 @dataclass(frozen=True, slots=True)

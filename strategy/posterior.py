@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from strategy.closure import Members, tied
 from strategy.labelings import Labeling
 from strategy.options import LayoutOptions

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from strategy.closure import components
 from strategy.edge_classes import classify
 from strategy.traffic_edges import TrafficEdges

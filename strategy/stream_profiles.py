@@ -8,7 +8,7 @@ import numpy as np
 
 from capture.jit import jit
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.row_runs import run_starts
 from strategy.grouped_statistics import medians
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import logsumexp
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from strategy.closure import Members
 from strategy.options import StepOptions
 from strategy.stream_profiles import StreamProfiles

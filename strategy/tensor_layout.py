@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from strategy.closure import Members
 from strategy.placement import Seat
 from strategy.posterior import Candidate

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA, row_medians
 from reconstruct.numeric.row_runs import run_starts
 from strategy.concurrent_messages import lanes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.mutations.changing import broken
 from benchmarks.mutations.declared import CASES, MUTATIONS
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.outcome import Outcome, outcome
 from flowprism.evaluation.suite import CaseFiles, parse_case, write_case_files

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.exporter_stats import ExporterStats, SamplingRateMismatch
 from datamodel.frame import Array, Frame
+from datamodel.telemetry.exporter_stats import ExporterStats, SamplingRateMismatch
 
 Direction = Literal["in", "out"]
 Port = tuple[int, int, int]  # address code of the exporter, its domain, interface index

@@ -25,7 +25,7 @@ from capture.tables.addresses import from_words
 from capture.tables.key_table import Keys, KeyTable, place_of
 from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.read_buffer import Bytes
-from datamodel.exporter_stats import ExporterStats
+from datamodel.telemetry.exporter_stats import ExporterStats
 
 Table = npt.NDArray[np.void]
 Words = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from capture.packets.packet_columns import FINE, REASONS, Packets
 from capture.sflow.sflow_layout import ADDRESS_IPV4, ADDRESS_IPV6
 from capture.tables.frame_index import Index as FrameIndex
 from capture.tables.read_buffer import Bytes, as_array
-from datamodel.flows import UDP
+from datamodel.telemetry.flows import UDP
 
 # A mirror of a training fabric may hold some of its switches' own exports; a capture taken at a collector holds
 # little else, except the sessions (BMP, BGP, SNMP) of the same devices.

@@ -28,7 +28,7 @@ from capture.packets.headers import (
 from capture.packets.packet_columns import FINE, Packets, Record
 from capture.tables.frame_index import Index
 from capture.tables.read_buffer import Bytes
-from datamodel.flows import UDP
+from datamodel.telemetry.flows import UDP
 
 UDP_HEADER_BYTES = 8
 LONGEST_BYTES = 65_535

@@ -34,8 +34,8 @@ from capture.ingest_log import IngestLog
 from capture.tables.address_book import AddressBook
 from capture.tables.read_buffer import ReadBuffer, as_array
 from capture.tables.row_blocks import BLOCK_ROWS, BlockWriter
-from datamodel.flows import FLOWS, Flows, recode
 from datamodel.frame import Array, Frame, empty
+from datamodel.telemetry.flows import FLOWS, Flows, recode
 
 SHOWN_OFFSETS = 5
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from capture.dialects.dialect import RecordDialect, text_column
 from capture.goflow2.flow_message import EXPORT_SECOND, FRAMES
-from datamodel.flows import FLOWS
+from datamodel.telemetry.flows import FLOWS
 
 
 def _translate(table: pa.Table, doubts: Counter[str]) -> pa.Table:

@@ -18,9 +18,9 @@ from capture.kafka.offsets import Offsets, Partition
 from capture.kafka.topic_formats import TopicValues
 from capture.reader import merged
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS, Flows, IngestNotes
 from datamodel.frame import empty
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.flows import FLOWS, Flows, IngestNotes
+from datamodel.telemetry.ingest_result import IngestResult
 
 # What the feed's promise rests on; a user's settings cannot change it.
 _FIXED = {"enable.auto.commit": "false", "enable.auto.offset.store": "false", "enable.partition.eof": "false"}

@@ -15,7 +15,7 @@ from capture.goflow2.dump_reader import FlowMessages, begins_with_message, is_me
 from capture.ingest_log import IngestLog
 from capture.records.record_columns import FlowRowBuilder
 from capture.records.record_text import dialect_of, json_rows, json_schema, json_table
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 
 UNKNOWN_FORM = "message: of no known form"
 NO_VALUE = "message: without a value"

@@ -25,9 +25,9 @@ from capture.mirror.packet_tracker import (
 )
 from capture.packets.packet_columns import REASONS, Packets
 from capture.tables.addresses import from_words
-from datamodel import flows as columns
-from datamodel.flows import Flows, recode
 from datamodel.frame import Array, Frame
+from datamodel.telemetry import flows as columns
+from datamodel.telemetry.flows import Flows, recode
 
 RECENT_PACKETS = 1 << 14
 SETTLED_NS = 1_000_000_000  # ten times the longest record; acknowledgements take milliseconds

@@ -38,7 +38,7 @@ from capture.packets.roce import (
     UNNUMBERED,
     is_negative,
 )
-from datamodel.flows import TCP
+from datamodel.telemetry.flows import TCP
 
 Counts = npt.NDArray[np.int64]
 

@@ -62,9 +62,9 @@ from capture.tables.key_table import KeyTable
 from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import BlockWriter
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import FLOWS
 
 _BLOCK_ROWS = 32_768 + 72  # what comes out of a batch of the collector's size is one frame
 

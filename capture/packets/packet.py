@@ -32,7 +32,7 @@ from capture.packets.tunnel import tunnel
 from capture.packets.uet import is_uet, uet
 from capture.tables.frame_index import NO_TIME, Index
 from capture.tables.read_buffer import Bytes
-from datamodel.flows import ROCE_V2_PORT, TCP, UDP, UET_PORT
+from datamodel.telemetry.flows import ROCE_V2_PORT, TCP, UDP, UET_PORT
 
 _MAX_DEPTH = 4
 _GRH_NEXT_HEADER = 27  # "IBA transport" in a RoCEv1 global route header

@@ -15,7 +15,7 @@ from capture.profiles.trace_file import TraceFile, printable
 from capture.profiles.trace_scan import MISSING
 from datamodel.errors import InputError
 from datamodel.frame import Frame
-from datamodel.profiles import (
+from datamodel.telemetry.profiles import (
     ANNOTATION,
     COMMUNICATION,
     COMPUTE,

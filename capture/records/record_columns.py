@@ -18,9 +18,9 @@ from capture.dialects.time_text import times
 from capture.ingest_log import IngestLog
 from capture.records.interface_names import resolve_interfaces
 from capture.tables.addresses import canonical
-from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows, recode
 from datamodel.frame import Column
 from datamodel.frame_builder import FrameBuilder
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, FLOWS, Flows, recode
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

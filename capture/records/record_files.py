@@ -23,7 +23,7 @@ from capture.records.record_columns import FlowRowBuilder
 from capture.records.record_text import OWN, check_columns, text_tables
 from capture.records.record_writer import write_records
 from datamodel.errors import InputError
-from datamodel.flows import ADDRESS_COLUMNS, Flows, mark_metered
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, Flows, mark_metered
 
 __all__ = ["PARQUET_MAGIC", "iter_parquet", "iter_text", "read_parquet", "read_records", "read_text", "write_records"]
 

@@ -21,7 +21,7 @@ from capture.dialects.pmacct import PMACCT
 from capture.goflow2.json_text import GOFLOW2
 from capture.ingest_log import IngestLog
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS
+from datamodel.telemetry.flows import FLOWS
 
 DIALECTS = (GOFLOW2, PMACCT, NFDUMP)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import zstandard
 
 from datamodel.errors import InputError
-from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows
 from datamodel.frame import Array
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, FLOWS, Flows
 
 BATCH_ROWS = 1 << 16
 FORMS = (".parquet", ".csv", ".jsonl", ".csv.gz", ".csv.zst", ".jsonl.gz", ".jsonl.zst")

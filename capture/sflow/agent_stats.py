@@ -12,7 +12,7 @@ from capture.exporters.exporter_table import Exporter, Table, collect_stats
 from capture.packets.packet_columns import Record
 from capture.sflow.reasons import REASONS
 from capture.sflow.sflow_layout import IF_INDEX
-from datamodel.exporter_stats import ExporterStats, SamplingRateMismatch
+from datamodel.telemetry.exporter_stats import ExporterStats, SamplingRateMismatch
 
 _ENOUGH_SAMPLES = 100
 _TOLERATED_RATIO = 0.1

@@ -13,7 +13,7 @@ from capture.sflow.walk import header_link
 from capture.tables.key_table import Words
 from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import Block
-from datamodel.flows import TCP
+from datamodel.telemetry.flows import TCP
 
 # What `flow_row` and `name_ends` write. A record is one packet, so its last packet is its first.
 FLOW_COLUMNS = (

@@ -34,10 +34,10 @@ from capture.tables.addresses import MAPPED
 from capture.tables.key_table import KeyTable
 from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.row_blocks import BLOCK_ROWS, BlockWriter
-from datamodel.counters import COUNTERS, DROPS
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame, constant
+from datamodel.telemetry.counters import COUNTERS, DROPS
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import FLOWS
 
 _EXPORTERS_AT_ONCE = 1024
 _FIRST_SOURCES = 4096

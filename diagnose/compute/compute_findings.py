@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, Severity, Subject
+from datamodel.reports.findings import Evidence, Finding, Severity, Subject
 from diagnose.compute.stage_compute import StageCompute
 from diagnose.finding_text import finding_id, percent, severity
 from diagnose.job_view import JobView

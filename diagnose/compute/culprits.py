@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from diagnose.compute.send_delays import PP, SendDelays, assign_peer_classes
 from diagnose.compute.stragglers import LATE, compute_ratio, lateness, share_of_chain
 from diagnose.endpoint_index import Numbering, group_numbers

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.measures.lesser_half import lesser_halves
 from diagnose.model.own_time import OwnTime
 from diagnose.options import ModelOptions

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.operations import FAMILY_SLOTS
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.compute.send_delays import DP, PP
 from diagnose.endpoint_index import Numbering, group_numbers
 from diagnose.model.uneven_work import EVEN, UnevenWork

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, Subject, Suspect
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Evidence, Finding, Subject, Suspect
 from diagnose.finding_text import finding_id, listed, percent, severity
 from diagnose.job_view import JobView
 from diagnose.model.compute import ComputeHypothesis, Explanation, Grown

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Bool, Float, Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.operations import FAMILY_SLOTS
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.endpoint_index import Numbering
 from reconstruct.clocks.time_bounds import TimeBounds
 
@@ -40,7 +40,7 @@ class SendDelays:
     Attributes:
         role: index into ROLES.
         towards: stage of the receiver minus that of the sender.
-        slot: place among the sends of that kind in an iteration (`datamodel.operations`).
+        slot: place among the sends of that kind in an iteration (`datamodel.reconstructed.operations`).
         delay_ns: (endpoints, iterations) from the last event at the endpoint to the send; nan where not seen.
         start_ns: (endpoints, iterations) when it was sent.
         bounds: between what these lie; None where they are known.

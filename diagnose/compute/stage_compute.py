@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.operations import FAMILY_SLOTS
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.compute.first_stage import STANDS_OUT, first_stage, message_ns, overlaps
 from diagnose.compute.pass_times import compute_min_delay, sampled, select_informative
 from diagnose.compute.send_delays import DP, PP, SendDelays

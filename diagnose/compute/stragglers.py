@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.compute.send_delays import PP, SendDelays
 from diagnose.endpoint_index import group_numbers
 from reconstruct.numeric.medians import group_medians, row_medians, typical_over

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from datamodel.eviction import DowntimeSource, EvictionTime
-from datamodel.findings import ChangeKind, Finding
+from datamodel.reports.eviction import DowntimeSource, EvictionTime
+from datamodel.reports.findings import ChangeKind, Finding
 
 # What a host at fault slows; the others are nobody's fault, or not a host's.
 EVICTABLE = frozenset({"straggler", "slow_link"})
@@ -34,7 +34,7 @@ class PastChange:
 
 @dataclass(frozen=True, slots=True)
 class EvictionVerdict:
-    """What to do, see `datamodel.eviction.EvictionAdvice`."""
+    """What to do, see `datamodel.reports.eviction.EvictionAdvice`."""
 
     when: EvictionTime
     cost_s: float

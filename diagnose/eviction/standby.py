@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.findings import StageRole
-from datamodel.inventory import Host
-from datamodel.streams import Float
+from datamodel.cluster.inventory import Host
+from datamodel.reconstructed.streams import Float
+from datamodel.reports.findings import StageRole
 
 # Added load decides; the leaf where that is equal, and the role that a standby is warmed up for where that is too.
 LOAD, LEAF, ROLE = 100.0, 1.0, 0.01

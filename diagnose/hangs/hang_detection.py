@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.endpoint_index import Numbering
 from diagnose.hangs.ring_progress import find_stalled_member
 from diagnose.model.standstill import FEWEST_EDGES, Steps, find_last_standing

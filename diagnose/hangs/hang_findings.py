@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.findings import Evidence, Finding, Subject, Suspect
+from datamodel.reports.findings import Evidence, Finding, Subject, Suspect
 from diagnose.finding_text import finding_id, listed
 from diagnose.hangs.hang_detection import Hang
 from diagnose.job_view import JobView

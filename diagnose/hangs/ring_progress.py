@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from diagnose.hangs.ring_order import ring_order
 
 # In smaller rings members that were killed while they took turns may stand in this order by chance.

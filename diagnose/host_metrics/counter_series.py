@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.host_metrics.measures import (
     GPU_MEMORY_ERRORS,
     HOTTEST,
@@ -35,7 +35,7 @@ def counter_series(
     """Series of hosts, by agent, interface and measure; samples without a value are left out.
 
     Args:
-        rows: of `datamodel.counters.COUNTERS`.
+        rows: of `datamodel.telemetry.counters.COUNTERS`.
         hosts: name of the host of an agent on it, by the code of its address.
         ports: host and a name of the port, by the code of a switch's agent and the interface.
     """

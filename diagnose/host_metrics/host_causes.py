@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.host_cause import HostCause, HostCauseKind, HostEvidence
+from datamodel.reports.host_cause import HostCause, HostCauseKind, HostEvidence
 from diagnose.host_metrics.counter_series import ALL_GPUS
 from diagnose.host_metrics.measures import CLOCK, HOTTEST, POWER_DRAW, TEMPERATURES
 from diagnose.host_metrics.options import HostMetricsOptions

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from datamodel.host_cause import HostCauseKind
+from datamodel.reports.host_cause import HostCauseKind
 
 # level: a gauge. count: errors since boot, of which some are common. failure: the same, and one is too many.
 # time: ns in a state since boot. code: the last error's number.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, Subject
-from datamodel.flows import Flows
-from datamodel.inventory import Attachment, Inventory
+from datamodel.cluster.inventory import Attachment, Inventory
+from datamodel.reports.findings import Evidence, Finding, Subject
+from datamodel.telemetry.flows import Flows
 from diagnose.finding_text import finding_id, gbps, listed
 
 # Of the addresses of one NIC, which share its messages evenly, those below this share of the quickest one are slow.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.paths import Paths
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.paths import Paths
+from datamodel.reconstructed.streams import Bool, Int
 
 # Of packets spread evenly over two cables, five in a row take the same one as rarely as one in twenty times.
 FEWEST_ALIKE = 5

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.findings import Evidence, Finding
-from datamodel.paths import Paths
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.reconstructed.paths import Paths
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
+from datamodel.reports.findings import Evidence, Finding
 from diagnose.endpoint_index import Numbering
 from diagnose.finding_text import finding_id, gbps, listed, percent
 from reconstruct.numeric.ragged_arrays import select_rows

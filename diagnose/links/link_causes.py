@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
+from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.links.slow_links import SlowLink
 from diagnose.measures.stream_rates import Rates
 from diagnose.measures.switch_pairs import SwitchPairs

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, FindingKind, Subject, Suspect
-from datamodel.inventory import Link
-from datamodel.transfers import ROLES, rate_name
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.transfers import ROLES, rate_name
+from datamodel.reports.findings import Evidence, Finding, FindingKind, Subject, Suspect
 from diagnose.finding_text import finding_id, gbps, listed, percent, severity
 from diagnose.job_view import JobView
 from diagnose.links.link_causes import Cause

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.inventory import Link
-from datamodel.streams import Bool, Float, Int
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.measures.congestion_notifications import CongestionNotifications, Notified, notified
 from diagnose.measures.stream_rates import Rates
 from diagnose.measures.switch_pairs import SwitchPairs

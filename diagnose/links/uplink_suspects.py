@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.paths import Paths
-from datamodel.streams import Bool, Float, Int
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.reconstructed.paths import Paths
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.links.candidate_routes import Routes, routes, steady
 from diagnose.links.slow_links import Cable, LinkSuspect, SlowLink, renormalized
 from diagnose.measures.stream_rates import Rates

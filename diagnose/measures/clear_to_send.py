@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.periods.cycles import CONTROL_SHARE
 

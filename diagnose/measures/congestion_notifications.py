@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.telemetry.flows import Flows
 from diagnose.measures.stream_rates import Rates
 from diagnose.options import ModelOptions
 from reconstruct.numeric.medians import row_medians

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 
 
 def lesser_half(values: Float) -> float:

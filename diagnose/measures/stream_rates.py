@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.row_runs import run_starts
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.streams import Bool
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.reconstructed.streams import Bool
 from diagnose.measures.stream_rates import Rates
 
 

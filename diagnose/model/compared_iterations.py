@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 
 class ComparedIterations(NamedTuple):

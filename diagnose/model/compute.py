@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.measures.lesser_half import lesser_half
 from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.model.likelihood import gains, sizes

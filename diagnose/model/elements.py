@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.measures.lesser_half import lesser_half
 from diagnose.measures.stream_rates import Rates
 from diagnose.options import ModelOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from diagnose.options import ModelOptions
 
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.measures.switch_pairs import SwitchPairs
 from diagnose.model.elements import Elements
 from diagnose.model.likelihood import gains

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from diagnose.endpoint_index import Numbering, group_numbers
 from diagnose.measures.clear_to_send import Ready
 from diagnose.options import ModelOptions

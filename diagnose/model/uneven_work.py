@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.endpoint_index import Numbering
 from diagnose.model.own_time import OwnTime
 from diagnose.options import ModelOptions

@@ -8,10 +8,10 @@ from ipaddress import ip_address
 
 import numpy as np
 
-from datamodel.connections import ConnectionTables
-from datamodel.findings import Finding
-from datamodel.inventory import Inventory
-from datamodel.streams import Bool, Int
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.connections import ConnectionTables
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reports.findings import Finding
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
 from reconstruct.paths.choices import Choices
 from reconstruct.paths.uplink_hash import UNKNOWN, Headers, UplinkHash, learn_hashes

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.paths.shortest_routes import NONE, ShortestRoutes
 from reconstruct.jit import compiled
 from reconstruct.numeric.ragged_arrays import expanded

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from datamodel.path_plan import (
+from datamodel.reports.path_plan import (
     Applied,
     Collision,
     FollowedPlan,

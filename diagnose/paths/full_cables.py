@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from diagnose.paths.shortest_routes import NONE, DirectedCables
 
 # What is under way together fills a cable to this share of its speed, as where collisions are named.

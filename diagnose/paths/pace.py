@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.inventory import Inventory
-from datamodel.report import JobReport
-from datamodel.streams import Bool, Float, Int
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reports.report import JobReport
 from diagnose.paths.phases import Phases
 from reconstruct.numeric.factorize import factorize
 

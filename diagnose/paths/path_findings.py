@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, Subject
-from datamodel.path_plan import Collision, JobPaths
-from datamodel.report import JobReport, Report
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
+from datamodel.reports.findings import Evidence, Finding, Subject
+from datamodel.reports.path_plan import Collision, JobPaths
+from datamodel.reports.report import JobReport, Report
 from diagnose.finding_text import finding_id
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.placing.placement import Demand, bound_s

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 
 # Parts of an iteration: a phase is no shorter. Fine enough for one in fifty, coarse enough for a second of samples.

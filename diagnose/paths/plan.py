@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from datamodel.connections import ConnectionTables
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame
-from datamodel.inventory import Inventory
-from datamodel.path_plan import LearntHash, PathPlan
-from datamodel.report import JobReport, Report
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.connections import ConnectionTables
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reports.path_plan import LearntHash, PathPlan
+from datamodel.reports.report import JobReport, Report
 from diagnose.paths.crossing import (
     Crossing,
     crossing,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datamodel.path_plan import (
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.path_plan import (
     Collision,
     JobPaths,
     LearntHash,
@@ -14,8 +15,7 @@ from datamodel.path_plan import (
     PhaseLoad,
     UplinkBalance,
 )
-from datamodel.report import JobReport, Report
-from datamodel.streams import Int
+from datamodel.reports.report import JobReport, Report
 from diagnose.paths.path_findings import gain_ratio, path_findings
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.placing.queue_pairs import queue_pairs_needed

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from datamodel.connections import ConnectionTables
-from datamodel.path_plan import Port
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.connections import ConnectionTables
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reports.path_plan import Port
 from diagnose.paths.crossing import Crossing
 from diagnose.paths.current_routes import OpenRoutes
 from diagnose.paths.pace import JobTimes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.path_plan import Action, PlannedConnection
-from datamodel.report import Report
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reports.path_plan import Action, PlannedConnection
+from datamodel.reports.report import Report
 from diagnose.paths.plan_tables import PlanTables
 from diagnose.paths.shortest_routes import NONE
 from diagnose.paths.source_ports import PortsInUse, choose_ports, ports_in_use, ports_to_try

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from datamodel.inventory import Link
-from datamodel.streams import Float, Int
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.ragged_arrays import expanded
 
 NONE = -1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from diagnose.paths.shortest_routes import NONE
 from reconstruct.paths.gf2 import Words
 from reconstruct.paths.uplink_hash import FIELD_BITS, Headers, UplinkHash

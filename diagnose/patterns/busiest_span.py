@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.row_runs import run_starts
 
 MOST_SHARE = 0.8

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.timeline import SPAN_NAMES
+from datamodel.reconstructed.timeline import SPAN_NAMES
 
 _WAIT, _IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
 _NOTHING = -1

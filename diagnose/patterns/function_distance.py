@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.patterns import FUNCTION_NAMES
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.patterns import FUNCTION_NAMES
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.patterns.repeat_offenders import TOLERATED_RATIO
 from reconstruct.numeric.medians import MAD_TO_SIGMA, medians_of_own_group
 
@@ -20,7 +20,7 @@ def function_distances(functions: Frame, before: Frame | None = None) -> Float:
     n).
 
     Args:
-        functions: rows of `datamodel.patterns.FUNCTIONS` of one job.
+        functions: rows of `datamodel.reconstructed.patterns.FUNCTIONS` of one job.
         before: the same of an earlier window, with the same codes of endpoints.
     """
     kind = functions["function"].astype(np.int64)

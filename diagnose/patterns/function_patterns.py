@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame, empty
-from datamodel.patterns import FUNCTION_NAMES, FUNCTIONS
-from datamodel.streams import Bool, Float, Int
-from datamodel.timeline import SPAN_NAMES
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.patterns import FUNCTION_NAMES, FUNCTIONS
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.patterns.busiest_span import busiest_spans
 from diagnose.patterns.critical_path import critical_path
 from diagnose.patterns.lateness import MIN_ITERATIONS
@@ -41,8 +41,8 @@ def function_patterns(spans: Frame, operations: Frame, iterations: int, stage: M
     """Rows of `FUNCTIONS` by endpoint and function, of the functions that an endpoint has in most iterations.
 
     Args:
-        spans: of one job, `datamodel.timeline.SPANS`.
-        operations: of the same, `datamodel.operations.OPERATIONS`.
+        spans: of one job, `datamodel.reconstructed.timeline.SPANS`.
+        operations: of the same, `datamodel.reconstructed.operations.OPERATIONS`.
         iterations: how many complete ones there are; of the first only the end is known, so it does not count.
         stage: address code -> pipeline stage; endpoints of one stage are compared.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame, empty
-from datamodel.patterns import PATTERNS
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.patterns import PATTERNS
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.compute.send_delays import assign_peer_classes
 from diagnose.job_view import JobView
 from reconstruct.numeric.medians import medians_of_own_group, row_medians

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, medians_of_own_group
 
 MAX_FALSE_DISCOVERY_SHARE = 0.05

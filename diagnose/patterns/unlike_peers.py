@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reports.findings import Evidence, Finding
 from diagnose.compute.send_delays import assign_peer_classes
 from diagnose.finding_text import listed
 from diagnose.job_view import JobView

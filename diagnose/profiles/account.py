@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from capture.profiles.kernel_names import copy_direction, kernel_family
 from datamodel.frame import Frame
-from datamodel.profiles import ANNOTATION, COMPUTE, COPY, OPERATOR, PYTHON, RUNTIME, Profile
+from datamodel.telemetry.profiles import ANNOTATION, COMPUTE, COPY, OPERATOR, PYTHON, RUNTIME, Profile
 from diagnose.profiles.collective_waits import UNKNOWN
 from diagnose.profiles.intervals import Ints, Union, outermost_of_name, parents, trimmed, union_of
 

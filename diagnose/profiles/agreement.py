@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from datamodel.findings import Finding
-from datamodel.profiles import ProfileVerdict
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.profiles import ProfileVerdict
 
 _NETWORK = {"slow_link", "slow_uplink", "contention"}
 _RANK = {"straggler", "imbalance", "regression", "hang"}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.profiles import Profile
+from datamodel.telemetry.profiles import Profile
 from diagnose.profiles.intervals import Ints
 from reconstruct.numeric.robust_statistics import median
 

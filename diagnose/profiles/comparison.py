@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture.profiles.kernel_names import is_loader
-from datamodel.profiles import Profile, ProfileCause, ProfileVerdict
+from datamodel.telemetry.profiles import Profile, ProfileCause, ProfileVerdict
 from diagnose.profiles.account import Account, Part, Seconds
 from diagnose.profiles.collective_waits import MatchedGroup
 from diagnose.profiles.options import ProfileOptions

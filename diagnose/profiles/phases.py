@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.profiles import Profile
-from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, Timelines
+from datamodel.telemetry.profiles import Profile
 from diagnose.profiles.intervals import Ints
 
 Floats = npt.NDArray[np.float64]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.profiles import Profile
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.telemetry.profiles import Profile
 from diagnose.profiles.group_assignment import NEVER
 from diagnose.profiles.intervals import Ints
 from diagnose.profiles.options import PlacementOptions

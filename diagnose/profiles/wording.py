@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.profiles import ProfileVerdict
+from datamodel.telemetry.profiles import ProfileVerdict
 
 
 def describe_verdict(verdict: ProfileVerdict, place: str) -> str:

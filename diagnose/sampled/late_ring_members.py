@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.compute.stragglers import EXCHANGES
 from diagnose.hangs.ring_order import ring_order
 from diagnose.sampled.late_senders import Late

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.sampled.message_delays import MessageDelays
 from diagnose.sampled.sampled_job_view import SampledView
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.sampled.sampled_job_view import PP, IterationComparison, SampledView, later
 from reconstruct.sampled.folding.folded_samples import Points, passing_ns, places
 

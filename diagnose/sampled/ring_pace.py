@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.sampled.sampled_job_view import IterationComparison, SampledView
 from reconstruct.sampled.folding.folded_samples import Estimate, pace_ns
 from reconstruct.sampled.folding.ring_stalls import stalls

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.findings import Finding
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Finding
 from diagnose.compute.compute_findings import regression_finding
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job_view import JobView

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, FindingKind, Subject, Suspect
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Evidence, Finding, FindingKind, Subject, Suspect
 from diagnose.compute.own_time_findings import computes_longer_finding
 from diagnose.endpoint_index import Numbering
 from diagnose.finding_text import finding_id, gbps, listed, percent, severity

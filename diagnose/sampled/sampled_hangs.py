@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincc
 
-from datamodel.findings import Evidence, Finding, Subject, Suspect
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reports.findings import Evidence, Finding, Subject, Suspect
 from diagnose.finding_text import finding_id, listed
 from diagnose.hangs.hang_detection import AT_ONCE, SILENT_ITERATIONS
 from diagnose.options import MODEL

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.inventory import Link
-from datamodel.streams import Bool, Float, Int
-from datamodel.transfers import ROLES
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.endpoint_index import group_numbers
 from diagnose.job_view import JobView
 from reconstruct.sampled.folding.folded_samples import Estimate, Points

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
-from datamodel.transfers import PAIRS, ROLES
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.transfers import PAIRS, ROLES
 from diagnose.sampled.sampled_job_view import SampledView
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.folding.folded_rates import MOST_BLOCKS, typical_iterations
@@ -15,7 +15,7 @@ from reconstruct.sampled.jobs.volume_jobs import VolumeJob
 
 
 def pairs_of_samples(view: SampledView, progress: ProgressCurves, connections: Int, places: bool) -> Frame:
-    """The pair table of a job that numbered samples show (`datamodel.transfers.PAIRS`).
+    """The pair table of a job that numbered samples show (`datamodel.reconstructed.transfers.PAIRS`).
 
     Between a connection's first and last sample its sequence numbers count every byte. Before and behind lies about as
     much as between two samples each, an exponential's mean, whose standard deviation is the same.

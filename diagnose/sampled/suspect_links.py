@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.findings import Subject
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reports.findings import Subject
 from diagnose.links.link_findings import own_link
 from diagnose.sampled.message_delays import MessageDelays
 from diagnose.sampled.ring_pace import MOST_EVIDENCE, RingPace, likely_by_stalls

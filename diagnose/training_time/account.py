@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Int
-from datamodel.training_time import TrainingTime
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reports.training_time import TrainingTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datamodel.fleet_time import FleetDay, FleetHost, FleetJob, FleetTime, GpuHours
-from datamodel.report import Window
-from datamodel.result_rows import JobRecord
-from datamodel.training_time import TIME_USES, TrainingTime
+from datamodel.reports.fleet_time import FleetDay, FleetHost, FleetJob, FleetTime, GpuHours
+from datamodel.reports.report import Window
+from datamodel.reports.training_time import TIME_USES, TrainingTime
+from datamodel.service.result_rows import JobRecord
 from diagnose.training_time.account import effective_bounds
 
 

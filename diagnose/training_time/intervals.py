@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from datamodel.findings import Event, EventKind, Finding
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Event, EventKind, Finding
 from diagnose.training_time.account import CausedInterval, JobIntervals
 
 # What happens between iterations; the others are moments.

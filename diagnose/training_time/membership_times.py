@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from datamodel.findings import Event
+from datamodel.reports.findings import Event
 
 
 def membership_times(

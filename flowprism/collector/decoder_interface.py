@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
 from capture.ingest_log import IngestLog
-from datamodel.exporter_stats import ExporterStats
+from datamodel.telemetry.exporter_stats import ExporterStats
 
 if TYPE_CHECKING:
     from capture.export_decoder import Decoded  # brings all decoders with it; only the one that is named is loaded

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from datamodel.errors import InputError
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from flowprism.collector.processes import process
 from storage.lake.lake_writer import CommitBatch, LakeWriter, read_state
 from storage.lake.object_names import Writer

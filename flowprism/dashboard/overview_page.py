@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
-from datamodel.api_models import IncidentRow, JobRow
-from datamodel.filters import IncidentFilter, JobFilter
-from datamodel.findings import Severity
-from datamodel.job_state import JobState
+from datamodel.reports.findings import Severity
+from datamodel.service.api_models import IncidentRow, JobRow
+from datamodel.service.filters import IncidentFilter, JobFilter
+from datamodel.service.job_state import JobState
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.rendering.figures.job_sparkline import draw_spark

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from datamodel.filters import ScanFilter
-from datamodel.scan import Verdict
+from datamodel.reports.scan import Verdict
+from datamodel.service.filters import ScanFilter
 from flowprism.dashboard.forms import Fields, Form, back
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page

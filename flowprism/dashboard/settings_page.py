@@ -12,8 +12,8 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import FlowprismError, InputError, InventoryError
-from datamodel.inventory import Inventory
 from flowprism.dashboard.forms import Form, LongForm
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page

@@ -23,9 +23,9 @@ from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import DATAGRAM, IPFIX, Datagrams
 from capture.reader import read_all
 from capture.tables.read_buffer import as_array
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame
-from datamodel.inventory import Inventory
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 # The capture's sixth iteration ends here: until then all is well, from then on a link is slow. Between the last
 # iteration's end and the first packet nothing is missing, so that either part can be followed by either.
@@ -45,7 +45,7 @@ class DemoBursts:
     """What the leaves export, in order of time.
 
     Attributes:
-        rows: records (`datamodel.flows.FLOWS`).
+        rows: records (`datamodel.telemetry.flows.FLOWS`).
         leaf: (n,) number of the leaf that exports each, from 1: its observation domain.
         port: (n,) port its sender is plugged into.
         addresses: (codes,) IPv4 addresses as numbers.
@@ -77,7 +77,7 @@ def export_flows(records: Frame, book: Sequence[str], inventory: Inventory) -> D
     """Flow records as the leaves of an inventory export them; those of other senders are left out.
 
     Args:
-        records: flow records (`datamodel.flows.FLOWS`) of IPv4.
+        records: flow records (`datamodel.telemetry.flows.FLOWS`) of IPv4.
         book: address of each code.
         inventory: which leaf and port each sender is plugged into.
     """

@@ -9,7 +9,7 @@ from itertools import chain, cycle
 from threading import Event
 
 from capture.exporters.datagram import Datagrams
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, HOLD_NS, DemoBursts, build_datagrams, load_bundled
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import SendResult, send

@@ -13,9 +13,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import FlowprismError, InputError
-from datamodel.incidents import IncidentState
-from datamodel.inventory import Inventory
+from datamodel.service.incidents import IncidentState
 from flowprism.collector.status import FILE
 from flowprism.demo.demo_player import play_demo
 from flowprism.inventory_file import load_inventory

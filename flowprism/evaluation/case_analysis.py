@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datamodel.analysis import Analysis
-from datamodel.inventory import Inventory
-from datamodel.report import Report
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import Report
 from flowprism.evaluation.suite import CaseFiles
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from datamodel.document import Document
-from datamodel.flows import Flows
-from datamodel.incidents import Incident, IncidentState
-from datamodel.result_rows import Baseline
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
+from datamodel.service.incidents import Incident, IncidentState
+from datamodel.service.result_rows import Baseline
+from datamodel.telemetry.flows import Flows
 from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.windows import HOURS, KINDS, WindowCase, window_case
 from flowprism.evaluation.scores import weight

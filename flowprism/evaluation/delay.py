@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datamodel.truth import TrueFault, Truth
+from datamodel.reports.truth import TrueFault, Truth
 from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.outcome import Delay
 from flowprism.evaluation.scores import score_case

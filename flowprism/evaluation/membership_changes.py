@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.document import Document
-from datamodel.findings import Event, Place
-from datamodel.flows import Flows
-from datamodel.ingest_result import IngestResult
-from datamodel.inventory import Inventory
-from datamodel.report import Report
-from datamodel.training_time import TrainingTime
-from datamodel.truth import TrueChange, TrueJob
+from datamodel.reports.findings import Event, Place
+from datamodel.reports.report import Report
+from datamodel.reports.training_time import TrainingTime
+from datamodel.reports.truth import TrueChange, TrueJob
+from datamodel.telemetry.flows import Flows
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.membership import DISTRACTORS, KINDS, MembershipCase, membership_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading

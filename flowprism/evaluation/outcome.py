@@ -5,12 +5,12 @@ from __future__ import annotations
 from statistics import fmean
 
 from datamodel.document import Document
-from datamodel.findings import Finding
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.scores import CaseScores, FaultScores, JobScores, names_alone, score_case, weight
 
-# Of each kind of finding, what a feed must show for it (`datamodel.report.ShownKind`).
+# Of each kind of finding, what a feed must show for it (`datamodel.reports.report.ShownKind`).
 _SHOWN_BY: dict[str, str] = {
     "slow_uplink": "slow_link",
     "contention": "slow_link",

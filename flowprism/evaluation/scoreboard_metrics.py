@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamodel.document import Document
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from flowprism.evaluation.intervals import bootstrap, poisson_upper, wilson
 from flowprism.evaluation.outcome import Outcome
 from flowprism.evaluation.trial import Trial

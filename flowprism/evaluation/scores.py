@@ -14,10 +14,10 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import get_args
 
-from datamodel.findings import Finding, Subject, Suspect
-from datamodel.incidents import Incident
-from datamodel.report import JobReport, Report, ShownKind
-from datamodel.truth import AcceptedSubject, TrueFault, TrueJob, Truth
+from datamodel.reports.findings import Finding, Subject, Suspect
+from datamodel.reports.report import JobReport, Report, ShownKind
+from datamodel.reports.truth import AcceptedSubject, TrueFault, TrueJob, Truth
+from datamodel.service.incidents import Incident
 
 LOWER_IS_BETTER = frozenset({"timeline", "wrong_sizes", "false", "duplicates", "onset"})
 

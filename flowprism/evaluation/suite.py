@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.cases.faulty import KINDS, faults
 from flowprism.evaluation.cases.feeds import FEEDS as CASE_FEEDS
 from flowprism.evaluation.cases.feeds import KINDS as FED

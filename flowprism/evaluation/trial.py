@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.baselines.eroica import eroica
 from flowprism.evaluation.baselines.greyhound import greyhound
 from flowprism.evaluation.baselines.llmprism import llmprism

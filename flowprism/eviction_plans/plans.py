@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 
-from datamodel.eviction import EvictionPlan, Orchestrator
+from datamodel.reports.eviction import EvictionPlan, Orchestrator
 
 # What hosts and jobs are called in Slurm and Kubernetes; anything else is no name that a command may hold.
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")

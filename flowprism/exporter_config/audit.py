@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from datamodel.inventory import Inventory, Switch
+from datamodel.cluster.inventory import Inventory, Switch
 from flowprism.exporter_config.configurations import Configurations, Skipped
 from flowprism.exporter_config.device import Device, known_ports
 from flowprism.exporter_config.dialects import DIALECTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datamodel.inventory import Inventory, Switch
+from datamodel.cluster.inventory import Inventory, Switch
 from flowprism.exporter_config.commands import changes, lines
 from flowprism.exporter_config.dialect import ConfigDialect
 from flowprism.exporter_config.model import Direction, ExportConfig, PacketSampling, PortSampling, Value, default

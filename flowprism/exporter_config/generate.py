@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from datamodel.cluster.inventory import Inventory, Switch
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory, Switch
 from flowprism.collector.collector_options import DEFAULT_LISTENS
 from flowprism.exporter_config.device import inventory_ports
 from flowprism.exporter_config.dialect import ConfigDialect

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.configured_rates import SamplingRates
-from datamodel.flows import Flows
-from datamodel.ingest_result import IngestResult
-from datamodel.inventory import Inventory
-from datamodel.report import JobReport, Report
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.report import JobReport, Report
+from datamodel.telemetry.flows import Flows
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, FeedGoal
 from flowprism.feed_plan.shown_by_rate import ShownByRate
 from flowprism.inputs import read_inputs

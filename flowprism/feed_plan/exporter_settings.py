@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datamodel.inventory import Inventory, Switch
+from datamodel.cluster.inventory import Inventory, Switch
 from flowprism.exporter_config.generate import GeneratedFile, generate
 from flowprism.exporter_config.plan import ExportPlan
 from flowprism.feed_plan.observation_points import ExportingSwitches, leaf_names

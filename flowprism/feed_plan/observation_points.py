@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
 
 
 class ExportingSwitches(StrEnum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network
 
-from datamodel.inventory import Host, Link, Switch, Tenant
+from datamodel.cluster.inventory import Host, Link, Switch, Tenant
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import import kubernetes, netbox, slurm
 from flowprism.inventory_import.listing import InventoryListing, RunningJob

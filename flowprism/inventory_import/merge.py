@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from datamodel.inventory import Endpoint, Host, Inventory, JobLabel, Link, Switch, Tenant
+from datamodel.cluster.inventory import Endpoint, Host, Inventory, JobLabel, Link, Switch, Tenant
 from flowprism.inventory_import.listing import InventoryListing, RunningJob
 
 UNKNOWN_NODES = "nodes of jobs that are no host of the inventory"

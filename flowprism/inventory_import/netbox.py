@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from datamodel.inventory import Attachment, Endpoint, Host, Link, Switch, Tenant
+from datamodel.cluster.inventory import Attachment, Endpoint, Host, Link, Switch, Tenant
 from flowprism.inventory_import.listing import InventoryListing
 
 SWITCH_WORDS = ("switch", "leaf", "spine", "tor", "router", "fabric", "core", "aggregation")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from datamodel.errors import InputError
-from datamodel.findings import Finding
-from datamodel.report import JobReport, Report
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import JobReport, Report
 from flowprism.notebook import arrow_tables, columns
 from flowprism.notebook.arrow_tables import build
 from flowprism.notebook.data_frames import require, to_frame

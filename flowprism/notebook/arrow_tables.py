@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamodel.findings import Finding
 from datamodel.frame import Frame
-from datamodel.layout import Sizes
-from datamodel.report import JobReport
-from datamodel.traffic import TRAFFIC_CLASSES
+from datamodel.reconstructed.traffic import TRAFFIC_CLASSES
+from datamodel.reports.findings import Finding
+from datamodel.reports.layout import Sizes
+from datamodel.reports.report import JobReport
 from flowprism.notebook.columns import (
     EVIDENCE,
     FINDINGS,
@@ -156,7 +156,7 @@ def evidence_table(found: Sequence[Finding]) -> pa.Table:
 
 
 def traffic_table(traffic: Frame, addresses: Sequence[str]) -> pa.Table:
-    """Rows of `datamodel.traffic.TRAFFIC`, in order of endpoint, minute and class."""
+    """Rows of `datamodel.reconstructed.traffic.TRAFFIC`, in order of endpoint, minute and class."""
     columns = {
         "endpoint": _named(traffic["endpoint"], addresses),
         "minute": traffic["minute_ns"],
@@ -169,7 +169,7 @@ def traffic_table(traffic: Frame, addresses: Sequence[str]) -> pa.Table:
 
 
 def serving_table(serving: Frame, addresses: Sequence[str]) -> pa.Table:
-    """Rows of `datamodel.traffic.SERVING_PAIRS`, in their order: the largest first."""
+    """Rows of `datamodel.reconstructed.traffic.SERVING_PAIRS`, in their order: the largest first."""
     columns = {
         **{name: _named(serving[name], addresses) for name in ("src", "dst")},
         **{name: serving[name] for name in ("bytes", "transfers")},

@@ -9,10 +9,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.durations import HOUR_NS
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
-from datamodel.report import Window
+from datamodel.reports.report import Window
 from flowprism.notebook.analysis import AnalysisFrames
 from flowprism.notebook.data_frames import require
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from capture.configured_rates import SamplingRates
 from capture.ingest_log import IngestLog
-from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, FLOWS, Flows
 from flowprism.inputs import input_pieces
 from flowprism.notebook.columns import TYPES
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamodel.api_models import FabricView
+from datamodel.service.api_models import FabricView
 from flowprism.notebook.data_frames import require
 
 if TYPE_CHECKING:

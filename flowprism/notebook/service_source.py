@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamodel.api_models import FabricView, FeedRow, JobDetail
 from datamodel.durations import HOUR_NS
 from datamodel.errors import LimitExceededError
-from datamodel.findings import Finding
-from datamodel.incidents import Incident
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, JobReport, Window
+from datamodel.reports.findings import Finding
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, JobReport, Window
+from datamodel.service.api_models import FabricView, FeedRow, JobDetail
+from datamodel.service.incidents import Incident
 from flowprism.notebook.api_client import ApiClient, path_of
 from flowprism.notebook.arrow_tables import JobIterations
 from flowprism.notebook.sources import exporter_columns

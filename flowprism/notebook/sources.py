@@ -9,15 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from datamodel.analysis import Analysis
-from datamodel.api_models import FabricView, FeedRow
-from datamodel.exporter_stats import ExporterStats
-from datamodel.findings import Finding
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import empty
-from datamodel.inventory import Inventory
-from datamodel.report import ExporterClock, JobReport, Report, Window
-from datamodel.timeline import Timelines
-from datamodel.transfers import PAIRS
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reconstructed.transfers import PAIRS
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import ExporterClock, JobReport, Report, Window
+from datamodel.service.api_models import FabricView, FeedRow
+from datamodel.telemetry.exporter_stats import ExporterStats
 from flowprism.notebook.arrow_tables import JobIterations, serving_table, traffic_table
 from flowprism.rendering.formats.pairs_arrow import pairs_to_arrow
 from flowprism.rendering.formats.timelines_file import to_arrow

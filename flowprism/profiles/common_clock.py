@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
-from datamodel.profiles import Profile, ProfiledRank
+from datamodel.telemetry.profiles import Profile, ProfiledRank
 
 
 @dataclass(frozen=True, slots=True)

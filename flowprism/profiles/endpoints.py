@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from datamodel.inventory import Host, Inventory
-from datamodel.profiles import Profile
-from datamodel.timeline import Timelines
+from datamodel.cluster.inventory import Host, Inventory
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.telemetry.profiles import Profile
 from diagnose.profiles.placement import ProfilePlacement, place_profiles
 
 

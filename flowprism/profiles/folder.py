@@ -8,7 +8,7 @@ from pathlib import Path
 from capture.profiles.kineto import profile_of
 from capture.profiles.trace_file import read_trace_file
 from datamodel.errors import InputError
-from datamodel.profiles import Profile
+from datamodel.telemetry.profiles import Profile
 
 SUFFIXES = (".json", ".json.gz", ".json.zst", ".trace", ".trace.gz")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamodel.analysis import Analysis
 from datamodel.errors import LimitExceededError
-from datamodel.profiles import Profile
+from datamodel.reports.analysis import Analysis
+from datamodel.telemetry.profiles import Profile
 from flowprism.service.queries.jobs.analyses import kept_analysis
 from flowprism.service.queries.jobs.timelines import TimeSpan
 from flowprism.service.stores import Stores

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from datamodel.errors import InputError
-from datamodel.profiles import Profile, ProfiledRank
-from datamodel.report import Report, Window
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reports.report import Report, Window
+from datamodel.telemetry.profiles import Profile, ProfiledRank
 from flowprism.profiles.common_clock import CommonClock, common_clock
 from flowprism.profiles.recorded_fabric import NO_TIMELINES, recorded_fabric
 from flowprism.rendering.formats.perfetto import write_trace

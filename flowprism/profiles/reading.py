@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.findings import Finding
-from datamodel.inventory import Inventory
-from datamodel.profiles import Profile, ProfiledRank, ProfileReport, ProfileTime, ProfileVerdict
-from datamodel.timeline import Timelines
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.profiles import Profile, ProfiledRank, ProfileReport, ProfileTime, ProfileVerdict
 from diagnose.profiles.account import account_of
 from diagnose.profiles.agreement import describe_agreement
 from diagnose.profiles.collective_waits import clock_offsets, match_groups, split_waits

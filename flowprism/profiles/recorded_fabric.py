@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event, Finding
 from datamodel.frame import empty
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
-from datamodel.timeline import SPANS, Timelines
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
 from flowprism import __version__
 
 NO_TIMELINES = Timelines(empty(SPANS), (), (), ())

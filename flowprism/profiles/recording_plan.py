@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.findings import Finding
-from datamodel.incidents import Incident
-from datamodel.inventory import Inventory
-from datamodel.layout import Groups
+from datamodel.reports.findings import Finding
+from datamodel.reports.layout import Groups
+from datamodel.service.incidents import Incident
 from flowprism.service.host_metrics.host_selection import select_hosts
 
 # A profile slows a host down by some per cent while it runs; more hosts would slow the job without showing more.

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.layout import GROUP_KINDS, Groups
-from datamodel.report import JobReport
+from datamodel.reports.layout import GROUP_KINDS, Groups
+from datamodel.reports.report import JobReport
 
 Ints = npt.NDArray[np.int64]
 

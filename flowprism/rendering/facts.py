@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.findings import Finding
-from datamodel.report import JobReport, Report
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import JobReport, Report
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

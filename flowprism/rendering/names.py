@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from datamodel.inventory import Endpoint, Inventory
+from datamodel.cluster.inventory import Endpoint, Inventory
 
 # Words of digits, dots and colons: addresses, and what is in no inventory.
 _ADDRESS = re.compile(r"(?<![\w.:])[0-9a-fA-F:.]*[0-9a-fA-F:](?![\w])")

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamodel.findings import Finding, Subject, Suspect
-from datamodel.layout import Layout, Sizes
-from datamodel.report import Detectability, FeedSummary, JobReport, Report
-from datamodel.traffic import PostTraining
-from datamodel.training_time import TrainingTime
+from datamodel.reconstructed.traffic import PostTraining
+from datamodel.reports.findings import Finding, Subject, Suspect
+from datamodel.reports.layout import Layout, Sizes
+from datamodel.reports.report import Detectability, FeedSummary, JobReport, Report
+from datamodel.reports.training_time import TrainingTime
 from flowprism.rendering.facts import SEVERITIES, ExpectedGain, iteration_at
 from flowprism.rendering.names import Names
 from flowprism.rendering.units import duration, plural, scaled, share, significant, utc

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from datamodel.profiles import ProfiledRank, ProfileReport
+from datamodel.telemetry.profiles import ProfiledRank, ProfileReport
 
 # What is shown, and the classes that each adds up.
 CLASSES = {

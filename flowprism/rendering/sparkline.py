@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.findings import Event, Finding
-from datamodel.report import JobReport
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.report import JobReport
 from flowprism.rendering.facts import Floats, iteration_at, iteration_seconds
 
 _BLOCKS = "▁▂▃▄▅▆▇█"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from datamodel.findings import Finding, Subject, Suspect
-from datamodel.incidents import Incident
-from datamodel.report import JobReport
+from datamodel.reports.findings import Finding, Subject, Suspect
+from datamodel.reports.report import JobReport
+from datamodel.service.incidents import Incident
 from flowprism.rendering.names import Names
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from datamodel.durations import MINUTE_NS
-from datamodel.findings import Severity
-from datamodel.job_state import Judgement
-from datamodel.scan import Verdict
+from datamodel.reports.findings import Severity
+from datamodel.reports.scan import Verdict
+from datamodel.service.job_state import Judgement
 from flowprism.service.config.settings import Settings
 
 SCANS_MISSED = 3  # so many intervals of a policy may pass without a scan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamodel.result_rows import Role
+from datamodel.service.result_rows import Role
 
 # From the least to the most that a role may do: each may do what the ones before it may.
 ROLES: tuple[Role, ...] = ("viewer", "operator", "admin")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.clocks.clock_offsets import sampled_packets
 from reconstruct.numeric.factorize import factorize
 from reconstruct.numeric.row_runs import run_starts

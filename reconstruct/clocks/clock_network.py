@@ -16,8 +16,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import spsolve
 
-from datamodel.flows import Flows
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.clocks.clock_offsets import MIRROR, ClockOffset, UnknownClock, clock_offsets, sampled_packets
 from reconstruct.clocks.offset_fit import OffsetFit, shift
 from reconstruct.clocks.shared_bursts import (

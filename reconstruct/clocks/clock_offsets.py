@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool
+from datamodel.reconstructed.streams import Bool
+from datamodel.telemetry.flows import Flows
 from reconstruct.clocks.export_delays import ExportDelays, least_lags
 from reconstruct.numeric.medians import MAD_TO_SIGMA
 

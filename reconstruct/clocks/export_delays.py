@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from reconstruct.jit import compiled, to_contiguous
 
 

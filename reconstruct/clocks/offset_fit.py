@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # Moments coincide within the narrowest of these at which one shift stands out: exact records, sparse samples.

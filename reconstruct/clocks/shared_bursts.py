@@ -9,9 +9,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.row_runs import run_starts
 
 # Rows of a connection that follow sooner are of one burst: what an active timeout cuts, or a mirror.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.clocks.clock_offsets import sampled_packets
 
 # Times of this century are rounded to so much, as floating-point numbers.

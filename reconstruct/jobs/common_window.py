@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.reconstructed.streams import Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.periods.cycles import CycleTable
 

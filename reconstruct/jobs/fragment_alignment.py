@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.jit import compiled
 from reconstruct.jobs.common_window import FEWEST_CYCLES, within
 from reconstruct.jobs.job_fragments import find_root, flatten_roots, union

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 
 
 def find_contacts(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.jobs.common_window import FEWEST_SHARED, compute_common_cycle_time, cycles_within
 from reconstruct.jobs.microbatch_count import count_microbatches

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.streams import Streams
+from datamodel.reconstructed.streams import Streams
 from reconstruct.jobs.job_recognition import Job
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jit import compiled
 from reconstruct.jobs.common_window import within
 from reconstruct.periods.boundary_times import crossed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
 from reconstruct.periods.answered_messages import split_by_pair
 
 # A training iteration computes gradients of thousands of tokens and updates all weights: it takes longer than this for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jobs.job_fragments import LEAST_BALANCE
 from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.periods.period_multiples import differ

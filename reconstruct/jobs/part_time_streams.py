@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jobs.job_fragments import LEAST_BALANCE
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
 from reconstruct.numeric.ragged_arrays import select_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
 from reconstruct.periods.byte_period import pause_threshold_ns
 from reconstruct.periods.cycles import CONTROL_SHARE, SHORTEST_PAUSE_SHARE
 from reconstruct.periods.folding import RECURRENCE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jobs.job_fragments import LEAST_BALANCE
 from reconstruct.jobs.time_aligned_streams import align_in_time
 

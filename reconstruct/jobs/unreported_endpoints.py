@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.inventory import Inventory
-from datamodel.streams import Bool, Streams
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.streams import Bool, Streams
 from reconstruct.jobs.job_recognition import Job
 
 

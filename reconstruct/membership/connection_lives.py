@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 
 # Silence longer than so many times the longest pause that a connection made before is its end.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.membership.member_changes import MemberChange
 
 

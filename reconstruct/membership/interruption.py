@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 
 # So many iterations in a row this near the baseline are warm.
 WARM, WARM_RATIO = 3, 0.05

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from reconstruct.membership.connection_lives import ConnectionLives
 
 ChangeKind = Literal["live_migration", "restart", "elastic"]

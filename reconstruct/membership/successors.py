@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import to_contiguous
 from reconstruct.jobs.common_window import cycles_within
 from reconstruct.membership.connection_lives import ReplacedStreams

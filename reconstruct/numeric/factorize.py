@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.jit import compiled, to_contiguous
 
 # A table holds half as many values as it has slots; where it is full, one so many times as large is tried.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 
 # A window is so many steps of its grid wide; with its shape it errs by 1e-12 of the largest power on a grid twice as
 # fine as it needs.

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.jit import compiled
 
 Column = TypeVar("Column", Int, Float)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 
 
 def run_starts(*columns: NDArray[Any]) -> Bool:

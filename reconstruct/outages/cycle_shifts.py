@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.reconstructed.streams import Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.outages.job_clock import JobClock
 from reconstruct.outages.silences import SharedSilence

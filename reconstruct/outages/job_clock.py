@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.reconstructed.streams import Float, Int, Streams
 from reconstruct.outages.silences import SharedSilence
 from reconstruct.periods.byte_period import find_periods
 from reconstruct.periods.cycles import CycleTable

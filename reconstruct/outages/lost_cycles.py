@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.reconstructed.streams import Float, Int, Streams
 from reconstruct.jit import to_contiguous
 from reconstruct.jobs.job_fragments import align_to_iteration, connected
 from reconstruct.numeric.robust_statistics import evenly

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from datamodel.durations import SECOND_NS
-from datamodel.streams import ROW_COLUMNS, Int, Streams
+from datamodel.reconstructed.streams import ROW_COLUMNS, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.ragged_arrays import with_room
 from reconstruct.outages.lost_cycles import LostCycles, find_lost_cycles

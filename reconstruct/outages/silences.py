@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.periods.byte_period import pauses_ns
 

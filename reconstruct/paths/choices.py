@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 # Connections that are hashed keep to a cable; of packets that are sprayed or routed adaptively, far more change it.
 SPRAYED = 0.05

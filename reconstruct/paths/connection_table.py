@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datamodel.connections import CABLE_SIGHTINGS, CONNECTIONS, PAYLOADS, ConnectionTables
-from datamodel.flows import Flows
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame
-from datamodel.inventory import Link
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.connections import CABLE_SIGHTINGS, CONNECTIONS, PAYLOADS, ConnectionTables
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.factorize import factorize
 from reconstruct.streams.stream_builder import volumes
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 Words = npt.NDArray[np.uint64]
 WORD_BITS = 64

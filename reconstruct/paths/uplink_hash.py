@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.paths.gf2 import WORD_BITS, Subspace, Words, pack, span
 
 # Header fields that switches hash, in network order, with their number of bits; of IPv6 the last 64.

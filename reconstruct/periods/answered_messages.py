@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.numeric.ragged_arrays import by_label, expanded
 from reconstruct.periods.byte_period import MIN_ROWS
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.ragged_arrays import offsets_of, with_room
 from reconstruct.periods.byte_period import latest_ends

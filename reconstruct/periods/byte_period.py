@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.autocorrelation import FARTHEST_SHARE, autocorrelation
 from reconstruct.parallel import map_slices

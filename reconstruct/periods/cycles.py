@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.ragged_arrays import offsets_of, select_rows, with_room
 from reconstruct.parallel import map_slices

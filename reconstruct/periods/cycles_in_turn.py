@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.periods.period_multiples import UNLIKE_SHARE
 
 # Checkpoints and evaluations are more than the most cycles of a turn apart, or come back less often in a window than

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.periods.byte_period import pauses_ns
 

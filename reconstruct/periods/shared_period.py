@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.reconstructed.streams import Float, Int, Streams
 from reconstruct.periods.byte_period import StreamPeriods
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
 

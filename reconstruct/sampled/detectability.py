@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from datamodel.report import Detectability, ShownKind, ShownResult
+from datamodel.reports.report import Detectability, ShownKind, ShownResult
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
 from reconstruct.sampled.jobs.volume_jobs import VolumeJob

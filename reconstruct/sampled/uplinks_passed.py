@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.inventory import Link
-from datamodel.streams import Bool, Int
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.factorize import factorize
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple, SupportsInt
 
 import numpy as np
 
-from datamodel.flows import TCP, UDP
 from datamodel.frame import Array
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import TCP, UDP
 from reconstruct.jit import compiled
 
 # An exact record without payload counts is reverse traffic (acknowledgements, clear-to-send) when its packets are

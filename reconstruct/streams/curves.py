@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.ragged_arrays import offsets_of
 
@@ -36,7 +36,7 @@ class Curve:
 
     Attributes:
         offsets: (n + 1,) bounds of each stream's observations, which ascend in time and in bytes.
-        time_ns, error_ns, low_bytes, high_bytes: (observations,) as in `datamodel.observations`.
+        time_ns, error_ns, low_bytes, high_bytes: (observations,) as in `datamodel.reconstructed.observations`.
         bytes_per_ns: (n,) the most that each stream sends.
     """
 

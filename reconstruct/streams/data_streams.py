@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 
 # A message that says a buffer is ready takes 32 to 128 bytes, and the headers of its packet.
 READY_BYTES = 256

@@ -16,10 +16,10 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.flows import FLOWS, Flows, recode
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Array, Frame
-from datamodel.inventory import Inventory
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.flows import FLOWS, Flows, recode
 from reconstruct.jit import compiled
 from reconstruct.jit import to_contiguous as contiguous
 from reconstruct.numeric.row_runs import run_starts

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import Flows, mark_metered
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.flows import Flows, mark_metered
 
 # Fewer records may share a divisor by chance; a smaller divisor is that of messages of some packets each.
 FEWEST_RECORDS, LEAST_RATE = 100, 16

@@ -12,7 +12,7 @@ from ipaddress import IPv6Address
 
 import numpy as np
 
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 
 # Bits of the block in front of compressed segments, and of each of these.
 BLOCK_BITS, SEGMENT_BITS = (32, 48), 16

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from datamodel.frame import Array, Frame, concat
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.jit import compiled, to_contiguous, to_kernel_column
 
 # Packet sequence numbers of RoCE count modulo this.

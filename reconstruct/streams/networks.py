@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import Flows, recode
-from datamodel.inventory import Inventory
-from datamodel.streams import Int
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import Flows, recode
 
 
 def apart_by_network(flows: Flows, inventory: Inventory | None) -> tuple[Flows, tuple[str, ...]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import Flows
 from datamodel.frame import Array, Frame
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.row_runs import place_within
 
 MIRROR, EXACT, SAMPLED = 0, 1, 2

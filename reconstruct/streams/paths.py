@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datamodel.flows import Flows
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame, empty
-from datamodel.inventory import Link
-from datamodel.paths import PATH_INTERVALS, Paths
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.paths import PATH_INTERVALS, Paths
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.ragged_arrays import expanded
 from reconstruct.numeric.row_runs import run_starts
 from reconstruct.streams.stream_builder import volumes

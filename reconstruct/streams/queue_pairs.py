@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.jit import compiled
 
 # Messages that keep the order of turns: a lost or late record breaks it once in a while.

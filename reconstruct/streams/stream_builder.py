@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.flows import Flows
 from datamodel.frame import Array, Frame, constant
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.telemetry.flows import Flows
 from reconstruct.jit import to_contiguous, to_kernel_column
 from reconstruct.parallel import map_slices
 from reconstruct.streams.connections import Connections, distribute, gather, measure, number_connections, sort_by_time

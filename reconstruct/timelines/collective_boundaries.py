@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 from reconstruct.jobs.iteration_boundaries import shared_by_most
 from reconstruct.numeric.row_runs import run_starts

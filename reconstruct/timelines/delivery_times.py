@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 
 

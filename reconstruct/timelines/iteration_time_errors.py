@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import erf, stdtrit
 
 from datamodel.frame import Frame
-from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Float, Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.operations import FAMILY_SLOTS
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from reconstruct.jit import compiled
 from reconstruct.numeric.robust_statistics import quantile
 
@@ -117,7 +117,7 @@ def computing_ns(operations: Frame, edges_ns: Int) -> Float:
     """(iterations - 1,) what of each is computing: until the last endpoint sends gradients, or else all of it.
 
     Args:
-        operations: of one job, as `datamodel.operations.OPERATIONS`.
+        operations: of one job, as `datamodel.reconstructed.operations.OPERATIONS`.
         edges_ns: (iterations,) end of each iteration.
     """
     number = operations["iteration"]
@@ -137,7 +137,7 @@ def estimate_hidden_step(operations: Frame, iterations: int, stages: int) -> flo
     for m + p - 1 passes there and back (Narayanan et al., 2021, section 2.2), of which the way back takes two thirds.
 
     Args:
-        operations: of one job, as `datamodel.operations.OPERATIONS`.
+        operations: of one job, as `datamodel.reconstructed.operations.OPERATIONS`.
         iterations: how many complete ones there are.
         stages: its pipeline stages.
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.reconstructed.streams import Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.numeric.ragged_arrays import offsets_of, select_rows

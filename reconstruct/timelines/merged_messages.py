@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.observations import KINDS, OBSERVATIONS
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.observations import KINDS, OBSERVATIONS
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.numeric.medians import group_medians

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from datamodel.frame import Frame, concat
-from datamodel.streams import Bool, Int, Streams
-from datamodel.transfers import TRANSFERS
+from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.transfers import TRANSFERS
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.numeric.row_runs import place_within
 from reconstruct.timelines.job_rows import AHEAD_SHARE

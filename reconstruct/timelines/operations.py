@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from datamodel.frame import Frame, empty
-from datamodel.operations import FAMILY_SLOTS, OPERATIONS
-from datamodel.streams import Bool, Float, Int, Streams
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.operations import FAMILY_SLOTS, OPERATIONS
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.transfers import ROLES
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.numeric.medians import row_medians
 from reconstruct.numeric.row_runs import place_within, run_starts

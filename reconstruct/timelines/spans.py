@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.frame import Frame, concat, constant, empty
-from datamodel.streams import Int
-from datamodel.timeline import SPAN_NAMES, SPANS
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS
+from datamodel.reconstructed.transfers import ROLES
 from reconstruct.numeric.row_runs import run_starts
 
 COMPUTE, SEND, RECEIVE, WAIT, IDLE = (SPAN_NAMES.index(s) for s in ("compute", "pp_send", "pp_recv", "wait", "idle"))

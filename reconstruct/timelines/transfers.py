@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame, empty
-from datamodel.streams import Bool, Float, Int, Streams
-from datamodel.transfers import TRANSFERS
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.transfers import TRANSFERS
 from reconstruct.jit import compiled
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.numeric.row_runs import place_within, run_starts

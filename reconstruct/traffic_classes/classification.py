@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int, Streams
-from datamodel.traffic import (
+from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.traffic import (
     MANAGEMENT,
     ROLLOUT,
     SERVING,
@@ -74,8 +74,8 @@ class ClassifiedTraffic:
     """What all traffic of a window is for.
 
     Attributes:
-        traffic: rows of `datamodel.traffic.TRAFFIC`.
-        serving: rows of `datamodel.traffic.SERVING_PAIRS`, the largest first.
+        traffic: rows of `datamodel.reconstructed.traffic.TRAFFIC`.
+        serving: rows of `datamodel.reconstructed.traffic.SERVING_PAIRS`, the largest first.
         of_stream: (streams,) class of each that counts every byte.
         weights: of the jobs that have any.
     """

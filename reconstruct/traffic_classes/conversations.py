@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.numeric.row_runs import place_within
 

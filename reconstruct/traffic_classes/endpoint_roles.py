@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from reconstruct.traffic_classes.conversations import Conversations
 from reconstruct.traffic_classes.options import TrafficOptions
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from datamodel.durations import MINUTE_NS
 from datamodel.frame import Frame
-from datamodel.streams import Int, Streams
-from datamodel.traffic import TRAFFIC
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.reconstructed.traffic import TRAFFIC
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.row_runs import run_starts
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.traffic_classes.conversations import Conversations
 from reconstruct.traffic_classes.options import TrafficOptions

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from capture.jit import jit
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.hashing import mixed
 
 

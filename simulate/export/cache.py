@@ -6,7 +6,7 @@ import numpy as np
 
 from capture.jit import jit
 from datamodel.frame import Column, Frame, Schema
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 RECORDS = Schema(
     "records",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import UDP
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.telemetry.flows import UDP
 from simulate.export.counter_readings import Passing
 from simulate.network.fabric import NONE, Fabric
 from simulate.run import Run

@@ -12,8 +12,8 @@ from capture.exporters.datagram import DATAGRAM, IPFIX, NETFLOW5, NETFLOW9, SFLO
 from capture.ingest_log import IngestLog
 from capture.tables.addresses import MAPPED
 from datamodel.errors import InputError
-from datamodel.ingest_result import IngestResult
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.ingest_result import IngestResult
 from simulate.export.exporters import Exporters, exporters
 from simulate.export.feed_spec import KINDS, FeedSpec, Kind
 from simulate.export.meter import meters

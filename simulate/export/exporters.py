@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.durations import DAY_NS
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from simulate.export.feed_spec import FeedSpec
 from simulate.network.fabric import Fabric
 

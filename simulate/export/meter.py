@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import TCP
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.flows import TCP
 from simulate.export.batching import ordinal, packing, placed
 from simulate.export.cache import cached
 from simulate.export.exporters import Exporters

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import UDP
 from datamodel.frame import Column, Frame, Schema, concat
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import UDP
 from simulate.export.feed_spec import POINTS, Point
 from simulate.export.trains import DATA
 from simulate.network.fabric import NONE, SPINE_PORT, Fabric

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from capture.packets.roce import AETH_BYTES, CNP, PSN_BITS, RELIABLE_ACK, RETH_BYTES
-from datamodel.flows import ROCE_V2_PORT, UDP
 from datamodel.frame import Column, Frame, Schema
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.telemetry.flows import ROCE_V2_PORT, UDP
 from simulate.bursts import MTU_BYTES, SEGMENT_BYTES
 from simulate.export.observations import ends
 from simulate.export.trains import (

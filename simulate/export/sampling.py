@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Column, Frame, Schema
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 SAMPLES = Schema(
     "samples",

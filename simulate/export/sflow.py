@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from simulate.export.batching import ordinal, packing, placed
 from simulate.export.counter_readings import Passing
 from simulate.export.exporters import Exporters

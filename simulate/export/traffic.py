@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from simulate.export.congestion import Capacities, marked_ratio, notifications
 from simulate.export.trains import trains
 from simulate.network.fabric import Fabric

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from capture.packets.roce import AETH_BYTES, RETH_BYTES
-from datamodel.flows import UDP
 from datamodel.frame import Column, Frame, Schema, concat
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import UDP
 from simulate.telemetry import (
     CLEAR_AHEAD_NS,
     CLEAR_TO_SEND_BYTES,

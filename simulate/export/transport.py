@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from simulate.export.feed_spec import Transport
 
 Bytes = npt.NDArray[np.uint8]

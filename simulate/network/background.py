@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from datamodel.flows import ROCE_V2_PORT, TCP, UDP
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.telemetry.flows import ROCE_V2_PORT, TCP, UDP
 from simulate.network.fabric import EPHEMERAL_PORT, EPHEMERAL_PORTS
 from simulate.network.graph import CHECKPOINT, DATA, MANAGEMENT
 from simulate.network.hashing import mixed

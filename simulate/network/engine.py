@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture.jit import jit, wide
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from simulate.network.graph import MARK, SETTING, TRANSFER, Codes, successors
 from simulate.network.heap import ABSENT, Heap, Table, pop, push
 from simulate.network.sharing import (

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from simulate.network.hashing import FiveTuples, HashFamily, hash_tuples, mixed
 
 GBPS = 0.125  # bytes per ns

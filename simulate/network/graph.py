@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 
 Codes = npt.NDArray[np.int32]
 

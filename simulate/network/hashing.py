@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.flows import ROCE_V2_PORT, UDP
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import ROCE_V2_PORT, UDP
 
 HashFamily = Literal["shared", "crc", "xor", "toeplitz", "nonlinear"]
 Words = npt.NDArray[np.uint64]

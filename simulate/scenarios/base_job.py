@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.fabric import Fabric
 from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.model import MODELS, Volumes, compute_volumes

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.graph import MARK, NO_INDEX, TRANSFER, GraphBuilder
 
 

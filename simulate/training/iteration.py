@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.graph import (
     BACKWARD,
     CHECKPOINT,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtri
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from simulate.network.fabric import Fabric, source_port
 from simulate.network.graph import (
     COMPUTE,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.graph import (
     BACKWARD,
     COMPUTE,

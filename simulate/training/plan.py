@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 
 @dataclass(frozen=True, slots=True)

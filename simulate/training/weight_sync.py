@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.graph import MARK, ROLLOUT, TRANSFER, WEIGHT_SYNC, GraphBuilder
 from simulate.training.plan import Plan
 from simulate.training.workload import PostTrainingLoop

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from simulate.network.background import Traffic, over_tcp, remote_writes, together
 from simulate.network.fabric import Fabric
 from simulate.network.graph import CHECKPOINT, DATA

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from sqlalchemy import Row, Table, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
-from datamodel.result_rows import AuditEntry, LoginSession, Token, User
+from datamodel.service.result_rows import AuditEntry, LoginSession, Token, User
 from storage.database.connection import Database, insert_new, upsert
 from storage.database.tables import AUDIT, LEASES, SESSIONS, TOKENS, USERS
 

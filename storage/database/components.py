@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import delete, select
 
-from datamodel.api_models import ComponentStatus
+from datamodel.service.api_models import ComponentStatus
 from storage.database.connection import Database, upsert
 from storage.database.tables import PARTS
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Row, delete, func, select
 
-from datamodel.inventory import Inventory
-from datamodel.result_rows import FeedStatistics
+from datamodel.cluster.inventory import Inventory
+from datamodel.service.result_rows import FeedStatistics
 from storage.database.connection import Database, upsert
 from storage.database.tables import FEED_STATISTICS, INVENTORIES
 

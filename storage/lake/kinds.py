@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamodel.counters import COUNTERS, DROPS
-from datamodel.endpoint_rates import ENDPOINT_RATES
-from datamodel.flows import FLOWS
 from datamodel.frame import Schema
-from datamodel.scan_history import ITERATIONS, PAIR_PROFILES
-from datamodel.timeline import SPANS
+from datamodel.reconstructed.endpoint_rates import ENDPOINT_RATES
+from datamodel.reconstructed.timeline import SPANS
+from datamodel.service.scan_history import ITERATIONS, PAIR_PROFILES
+from datamodel.telemetry.counters import COUNTERS, DROPS
+from datamodel.telemetry.flows import FLOWS
 
 
 @dataclass(frozen=True, slots=True)

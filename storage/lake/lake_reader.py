@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from datamodel.errors import FlowprismError, InputError
-from datamodel.flows import FLOWS, IngestNotes, mark_metered, recode
 from datamodel.frame import Frame, concat, empty
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.flows import FLOWS, IngestNotes, mark_metered, recode
+from datamodel.telemetry.ingest_result import IngestResult
 from storage.lake.kinds import KINDS
 from storage.lake.object_names import is_store
 from storage.lake.object_store import LocalStore, ObjectStore, open_store

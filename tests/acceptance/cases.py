@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from datamodel.analysis import Analysis
+from datamodel.reports.analysis import Analysis
 
 Analysed = Callable[[str, bool], Analysis]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.scores import compute_scores, misses_requirement
 from flowprism.rendering.formats.report_json import render_json
 from tests.acceptance.cases import CASES, PRODUCTION, Analysed, case, needs

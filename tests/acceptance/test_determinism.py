@@ -9,9 +9,9 @@ import pytest
 
 from capture.reader import read_flows
 from capture.records.record_writer import write_records
-from datamodel.analysis import Analysis
-from datamodel.flows import Flows
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.analysis import Analysis
+from datamodel.telemetry.flows import Flows
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.rendering.formats.report_json import render_json

@@ -17,7 +17,7 @@ from scipy.stats import chi2
 
 from capture.reader import read_flows
 from capture.tables.addresses import from_words
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from tests.acceptance.cases import CAPTURES
 from tests.capture.frames import decoded
 

@@ -9,8 +9,8 @@ import pytest
 from capture.ingest_log import IngestLog
 from capture.piecewise_reader import iter_flows
 from capture.records.record_writer import write_pieces
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.scores import compute_scores
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from capture.reader import merged
-from datamodel.findings import Finding
-from datamodel.ingest_result import IngestResult
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulate_case
 from simulate.scenarios.base_job import ScenarioOptions

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.result_rows import ScanRecord
+from datamodel.service.result_rows import ScanRecord
 from flowprism.service.config.settings import Settings
 from flowprism.service.config.settings_file import load_settings
 from flowprism.service.scans.leases import KEEPING, Leases

@@ -15,7 +15,7 @@ import pytest
 from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import Datagrams
 from capture.tables.addresses import MAPPED
-from datamodel.exporter_stats import ExporterStats
+from datamodel.telemetry.exporter_stats import ExporterStats
 from flowprism.collector.exporter_clocks import ExporterClocks
 from flowprism.demo.demo_feed import build_datagrams, load_bundled
 from flowprism.pipeline import AnalysisOptions, analyze

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dpkt
 
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 
 FOLDER = Path(__file__).parents[1] / "data" / "collectors"
 Key = tuple[str, str, int, int]  # source, destination, ports

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from capture.reader import read_all, read_flows
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from tests.capture.exported import sums
 
 FOLDER = Path(__file__).parents[1] / "data" / "collectors"

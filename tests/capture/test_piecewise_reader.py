@@ -16,7 +16,7 @@ from capture.piecewise_reader import iter_flows
 from capture.reader import read_all, read_flows
 from capture.records.record_writer import write_pieces, write_records
 from datamodel.errors import InputError
-from datamodel.flows import ADDRESS_COLUMNS, Flows
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, Flows
 from tests.capture.frames import erspan2, pcap, save, tcp_frame
 
 DATA = Path(__file__).parents[1] / "data" / "collectors"

@@ -12,7 +12,7 @@ import zstandard
 from capture.reader import read_all, read_flows
 from capture.records.record_files import write_records
 from datamodel.errors import InputError
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from tests.capture.frames import erspan2, pcap, save, tcp_frame
 
 T = 1_700_000_000 * 10**9

@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 from scipy.optimize import linear_sum_assignment
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.exporter_config.audit import AuditReport, audit
 from flowprism.exporter_config.configurations import read_configurations
 from flowprism.exporter_config.findings import ConfigFinding

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.report import Report
+from datamodel.reports.report import Report
 from flowprism.exporter_config.device import Device
 from flowprism.exporter_config.dialects import DIALECTS
 from flowprism.exporter_config.model import Direction, Vendor

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import SchemaError
-from datamodel.flows import FLOWS, recode
 from datamodel.frame import Frame, Schema, concat, empty
 from datamodel.frame_builder import FrameBuilder
-from datamodel.operations import OPERATIONS
-from datamodel.timeline import SPANS
-from datamodel.transfers import PAIRS, TRANSFERS
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.timeline import SPANS
+from datamodel.reconstructed.transfers import PAIRS, TRANSFERS
+from datamodel.telemetry.counters import COUNTERS, DROPS
+from datamodel.telemetry.flows import FLOWS, recode
 
 TABLES = (FLOWS, COUNTERS, DROPS, TRANSFERS, OPERATIONS, PAIRS, SPANS)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
+from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
-from datamodel.operations import OPERATIONS
-from datamodel.streams import Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.job_view import JobView
 
 DP, PP = ROLES.index("dp"), ROLES.index("pp")

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Link
 from datamodel.frame import empty
-from datamodel.inventory import Link
-from datamodel.operations import OPERATIONS
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.job_view import JobView
 from diagnose.sampled.sampled_job_view import DP, PP, SampledView
 from reconstruct.sampled.folding.folded_samples import Points

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from datamodel.findings import Finding
-from datamodel.flows import FLOWS, recode
+from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame
-from datamodel.inventory import Inventory
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.flows import FLOWS, recode
 from diagnose.cabling import CablingOptions, cabling_findings
 
 AGENTS = {"10.9.0.1": "leaf1", "10.9.0.2": "leaf2"}

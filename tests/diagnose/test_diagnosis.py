@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.findings import Finding
-from datamodel.flows import FLOWS
+from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame, concat, empty
-from datamodel.operations import OPERATIONS
-from datamodel.streams import Bool
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.streams import Bool
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.flows import FLOWS
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.model.own_time import OwnTime

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.findings import Event
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame, concat, empty
-from datamodel.operations import OPERATIONS
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reports.findings import Event
+from datamodel.telemetry.flows import FLOWS
 from diagnose.events import events
 from diagnose.job_view import JobView
 from tests.diagnose.hand_made import MS, SECOND, Op, Ring, fabric, job_view, operations

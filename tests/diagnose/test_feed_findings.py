@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from capture.netflow.reasons import REASONS, TEMPLATE_LATE
-from datamodel.endpoint_locations import locate_endpoints
-from datamodel.exporter_stats import ExporterStats
-from datamodel.findings import Finding
-from datamodel.flows import FLOWS, Flows, mark_metered
+from datamodel.cluster.endpoint_locations import locate_endpoints
 from datamodel.frame import Frame
-from datamodel.ingest_result import IngestResult
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import FLOWS, Flows, mark_metered
+from datamodel.telemetry.ingest_result import IngestResult
 from diagnose.feed_findings import FeedView, downgrade_findings, feed_findings
 from reconstruct.clocks.clock_network import exporter_clocks
 from reconstruct.streams.observations import select_primary

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.findings import Finding
+from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Finding
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view

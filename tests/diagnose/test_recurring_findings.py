@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.findings import Evidence, Finding, FindingKind, Subject
+from datamodel.reports.findings import Evidence, Finding, FindingKind, Subject
 from diagnose.recurring_findings import continued, merge_recurring
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.findings import Finding
+from datamodel.reports.findings import Finding
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from reconstruct.clocks.time_bounds import TimeBounds
 from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view

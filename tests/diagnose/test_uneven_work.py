@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.streams import Float
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Float
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.model.own_time import OwnTime
 from diagnose.model.uneven_work import EVEN, UnevenWork, exchanged_bytes, uneven_work
 from diagnose.options import MODEL

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event, Evidence, Finding, Subject, Suspect
+from datamodel.cluster.inventory import Endpoint, Host, Inventory, Link, Switch
 from datamodel.frame import Frame
-from datamodel.inventory import Endpoint, Host, Inventory, Link, Switch
-from datamodel.layout import Alternative, Groups, Layout, Sizes
-from datamodel.report import (
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS, Timelines
+from datamodel.reconstructed.transfers import PAIRS, ROLES
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event, Evidence, Finding, Subject, Suspect
+from datamodel.reports.layout import Alternative, Groups, Layout, Sizes
+from datamodel.reports.report import (
     Detectability,
     FeedSummary,
     Iteration,
@@ -24,8 +26,6 @@ from datamodel.report import (
     Report,
     Window,
 )
-from datamodel.timeline import SPAN_NAMES, SPANS, Timelines
-from datamodel.transfers import PAIRS, ROLES
 
 BEGIN_NS = 1_795_188_044_951_000_000
 MS = 1_000_000

@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import pytest
 
-from datamodel.ingest_result import IngestResult
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.evaluation.scores import compute_scores
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import simulate_case

@@ -18,9 +18,9 @@ from rich.console import Console
 
 from capture.export_decoder import ExportDecoder
 from capture.reader import read_flows
-from datamodel.flows import ADDRESS_COLUMNS, IngestNotes
-from datamodel.ingest_result import IngestResult
-from datamodel.report import Report
+from datamodel.reports.report import Report
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, IngestNotes
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism import demo
 from flowprism.demo.demo_feed import build_datagrams, export_flows, load_bundled
 from flowprism.inventory_file import load_inventory

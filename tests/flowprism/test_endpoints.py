@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from capture.reader import read_all
 from capture.records.record_writer import write_records
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.cli import app
 from simulate.case import write_case
 from simulate.faults import Fault

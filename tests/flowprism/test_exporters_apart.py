@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.ingest_result import IngestResult
-from datamodel.report import Report
-from datamodel.streams import Bool
+from datamodel.reconstructed.streams import Bool
+from datamodel.reports.report import Report
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from storage.lake.lake_reader import read_lake
 from storage.lake.selection import Selection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.report import JobReport
+from datamodel.reports.report import JobReport
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import simulate_case
 from simulate.scenarios.base_job import dense_volumes, fabric_for, one_job

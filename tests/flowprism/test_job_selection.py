@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from capture.reader import merged
-from datamodel.ingest_result import IngestResult
-from datamodel.report import Report
+from datamodel.reports.report import Report
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulate_case
 from simulate.export.feed_spec import FeedSpec

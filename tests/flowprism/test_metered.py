@@ -9,7 +9,7 @@ import pytest
 
 from capture.reader import read_flows
 from capture.records.record_files import write_records
-from datamodel.report import Report, ShownKind
+from datamodel.reports.report import Report, ShownKind
 from flowprism.evaluation.scores import score_case
 from flowprism.evaluation.suite import build_scenario, parse_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from capture.reader import merged
+from datamodel.cluster.inventory import Attachment, Inventory, Link
 from datamodel.errors import InputError
-from datamodel.flows import Flows
-from datamodel.inventory import Attachment, Inventory, Link
-from datamodel.path_plan import PathPlan
-from datamodel.report import Report
+from datamodel.reports.path_plan import PathPlan
+from datamodel.reports.report import Report
+from datamodel.telemetry.flows import Flows
 from diagnose.paths.follow_up import follow_up
 from diagnose.paths.plan import plan_paths
 from flowprism.path_planning import plan_reading

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from capture.records.record_writer import write_records
-from datamodel.analysis import Analysis
+from datamodel.cluster.inventory import Endpoint, Host, Inventory, JobLabel, Tenant
 from datamodel.errors import InputError
-from datamodel.flows import Flows
-from datamodel.inventory import Endpoint, Host, Inventory, JobLabel, Tenant
-from datamodel.report import Report
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import Report
+from datamodel.telemetry.flows import Flows
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.rendering.formats.report_json import render_json
 from flowprism.worker_pool import WorkerPool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import CaseName, build_scenario
 from flowprism.pipeline import AnalysisOptions, analyze_reading

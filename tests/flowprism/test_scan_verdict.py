@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner
 
-from datamodel.analysis import Analysis
-from datamodel.report import Detectability, Report
-from datamodel.scan import Scan
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import Detectability, Report
+from datamodel.reports.scan import Scan
 from flowprism import cli
 from flowprism.cli import app
 from flowprism.rendering.formats.scan_junit import render_junit

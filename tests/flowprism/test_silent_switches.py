@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.report import Report
+from datamodel.reports.report import Report
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.training import Drawn
 from flowprism.pipeline import AnalysisOptions, analyze_reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.report import Report
+from datamodel.reports.report import Report
 from flowprism import pipeline
 from flowprism.evaluation.scores import compute_scores
 from flowprism.pipeline import AnalysisOptions, analyze_reading

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from datamodel.alerts import AlertChange, AlertMessage
-from datamodel.findings import FindingKind
+from datamodel.reports.findings import FindingKind
+from datamodel.service.alerts import AlertChange, AlertMessage
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.alert_text import body, title
 from flowprism.service.alerts.alerter import Alerter

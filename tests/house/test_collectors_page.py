@@ -5,7 +5,7 @@ import re
 from capture.dialects.nfdump import NFDUMP
 from capture.dialects.pmacct import PMACCT
 from capture.goflow2.flow_message import COLUMNS
-from datamodel.flows import FLOWS
+from datamodel.telemetry.flows import FLOWS
 from tests.house.checkout import ROOT, rows
 
 FIELDS = "What becomes of the fields"

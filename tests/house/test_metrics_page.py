@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from datamodel.api_models import ComponentStatus
-from datamodel.traffic import PostTraining
+from datamodel.reconstructed.traffic import PostTraining
+from datamodel.service.api_models import ComponentStatus
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings

@@ -4,7 +4,7 @@ import json
 
 from jsonschema import Draft202012Validator
 
-from datamodel.schemas import documents
+from datamodel.schemas.published import documents
 from tests.house.checkout import ROOT
 
 FOLDER = ROOT / "docs" / "schemas"

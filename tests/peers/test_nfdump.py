@@ -13,7 +13,7 @@ import pytest
 from capture.files.input_file import read_datagrams
 from capture.ingest_log import IngestLog
 from capture.wire_records import WireRecords
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from storage.lake.lake_reader import read_lake
 from tests.capture.live.namespaces import Namespace
 from tests.flowprism.test_collect import COMMAND

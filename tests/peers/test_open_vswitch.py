@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from capture.exporters.counter_check import FRAME_OVERHEAD_BYTES, reconcile
-from datamodel.flows import Flows
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import Flows
 from storage.lake.lake_reader import read_kind, read_lake
 from tests.capture.live.namespaces import Namespace
 from tests.flowprism.test_collect import Running

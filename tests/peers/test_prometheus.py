@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from datamodel.host_cause import HostAnswer
+from datamodel.reports.host_cause import HostAnswer
 from flowprism.service.config.settings import Settings
 from flowprism.service.host_metrics.host_selection import HostSelection
 from flowprism.service.host_metrics.host_watch import answer_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.flows import Flows, recode
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.flows import Flows, recode
+from datamodel.telemetry.ingest_result import IngestResult
 from simulate.case import Case, simulate_case
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import scenario

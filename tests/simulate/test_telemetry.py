@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.flows import recode
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import recode
 from reconstruct.streams.stream_builder import build_streams
 from simulate.bursts import Sequences, bursts
 from simulate.faults import Fault

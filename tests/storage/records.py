@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.counters import COUNTERS
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.counters import COUNTERS
+from datamodel.telemetry.flows import FLOWS
 from storage.lake.lake_writer import CommitBatch
 
 BOOK = ("10.0.0.2", "10.0.0.1", "2001:db8::1", "10.255.0.1")

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamodel.analysis import Analysis
 from datamodel.errors import InputError
 from datamodel.frame import Frame
-from datamodel.report import FeedSummary, Iteration, Provenance, Report, Window
-from datamodel.timeline import SPANS, Timelines
-from datamodel.transfers import PAIRS
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reconstructed.transfers import PAIRS
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import FeedSummary, Iteration, Provenance, Report, Window
 from storage.analyses import read_timelines, save_analysis
 from storage.lake import segments
 from storage.lake.compaction import SETTLE_NS

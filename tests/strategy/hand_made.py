@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float
+from datamodel.reconstructed.streams import Bool, Float
 from strategy.stream_profiles import PARTS
 from strategy.traffic_edges import TrafficEdges
 

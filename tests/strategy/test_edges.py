@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame, concat
-from datamodel.streams import Int
-from datamodel.transfers import TRANSFERS
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.transfers import TRANSFERS
 from reconstruct.numeric.ragged_arrays import expanded
 from strategy.current_members import select_current
 from strategy.grouped_statistics import medians, runs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.transfers import transfers

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from tests.workloads.feed import Feed, flows, inventory
 from tests.workloads.grid import Grid
 from tests.workloads.marks import SIZES, Mark, marked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from strategy.options import StepOptions
 from strategy.tensor_groups import distances, measure_steps
 

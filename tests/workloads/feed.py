@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import FLOWS, ROCE_V2_PORT, TCP, UDP, Flows, recode
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
 from datamodel.frame import Frame, concat
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import FLOWS, ROCE_V2_PORT, TCP, UDP, Flows, recode
 from tests.workloads.training import PP_BACKWARD, PP_FORWARD, Training
 
 # Where the window begins, UTC: large enough to show a time put into a float32 or squared.

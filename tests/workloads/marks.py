@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
+from datamodel.telemetry.flows import Flows
 from reconstruct.jobs.job_recognition import Job, JobOptions, find_jobs
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.transfers import transfers

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from tests.workloads.grid import Grid
 from tests.workloads.schedule import Step, one_forward_one_backward
 from tests.workloads.wire import Wire

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 
 # Time between a message's last byte leaving and its use at the receiver.
 LATENCY_NS = 20_000.0

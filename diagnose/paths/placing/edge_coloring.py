@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.jit import compiled
 
 FREE = -1

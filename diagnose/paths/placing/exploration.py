@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from diagnose.paths.placing.placement_search import SearchState, peaks, shift
 from reconstruct.jit import compiled
 

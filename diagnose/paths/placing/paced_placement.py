@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.paths.pace import JobTimes
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.phases import Phases

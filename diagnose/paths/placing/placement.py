@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.paths.placing.edge_coloring import color_edges
 from diagnose.paths.placing.exploration import explore
 from diagnose.paths.placing.placement_search import SearchState, improve, place_greedily, put_on

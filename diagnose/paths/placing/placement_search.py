@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 
 # Placements that swaps may try in all; a deterministic limit in place of a clock, about two seconds.

@@ -13,8 +13,8 @@ from typing import Any
 
 from capture.kafka.kafka_consumer import KafkaBatch, KafkaConsumer
 from capture.kafka.offsets import Offsets
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import empty
+from datamodel.telemetry.flows import FLOWS, Flows
 from flowprism.collector.source_writer import SourceWriter, until_terminated
 from storage.lake.lake_writer import read_state
 

@@ -18,7 +18,7 @@ from capture.packets.packet import decode
 from capture.packets.packet_columns import PACKET
 from capture.tables.frame_index import INDEX
 from datamodel.errors import InputError
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from flowprism.collector.mirror_inputs import open_input
 from flowprism.collector.source_writer import SourceWriter, until_terminated
 from flowprism.collector.sources import MirrorKind

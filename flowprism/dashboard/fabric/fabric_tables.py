@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from datamodel.api_models import FabricLink, FabricNode, FabricView
+from datamodel.service.api_models import FabricLink, FabricNode, FabricView
 from flowprism.dashboard.fabric.pair_routes import routes
 from flowprism.rendering.figures.fabric import natural
 from flowprism.rendering.names import Names

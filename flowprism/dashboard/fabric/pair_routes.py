@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from datamodel.api_models import FabricLink
+from datamodel.service.api_models import FabricLink
 
 MOST_ROUTES = 256
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from datamodel.path_plan import PlanState, Port
+from datamodel.reports.path_plan import PlanState, Port
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.rendering.formats.path_plan_files import PlanFile

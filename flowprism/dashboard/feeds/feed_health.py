@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capture.sflow.reasons import THINNED_SAMPLES
-from datamodel.api_models import FeedRow
+from datamodel.service.api_models import FeedRow
 from flowprism.rendering.units import plural, share
 from flowprism.service.queries.feeds.feed_queries import feeds
 from flowprism.service.stores import Stores

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capture.sflow.reasons import THINNED_SAMPLES
-from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
-from datamodel.report import ExporterClock
+from datamodel.reports.report import ExporterClock
+from datamodel.service.api_models import ComponentStatus, ExporterSampling, FeedRow
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import count, duration, plural, scaled, significant
 

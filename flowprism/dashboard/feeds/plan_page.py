@@ -10,8 +10,8 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
 from flowprism.dashboard.feeds.plan_form import GOALS, JOB, PlanWanted
 from flowprism.dashboard.feeds.plan_view import VENDOR_NAMES, compared, fault_names, rates_by_speed
 from flowprism.dashboard.forms import Form

@@ -8,13 +8,13 @@ from datetime import tzinfo
 
 import numpy as np
 
-from datamodel.api_models import JobDetail
-from datamodel.filters import EventFilter
-from datamodel.findings import Finding
 from datamodel.frame import empty
-from datamodel.incidents import Incident
-from datamodel.report import JobReport
-from datamodel.timeline import SPANS, Timelines
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import JobReport
+from datamodel.service.api_models import JobDetail
+from datamodel.service.filters import EventFilter
+from datamodel.service.incidents import Incident
 from flowprism.dashboard.jobs.job_iteration_times import as_finding, job_of
 from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.endpoint_order import Position

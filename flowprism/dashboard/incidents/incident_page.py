@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from datamodel.api_models import IncidentDetail
 from datamodel.durations import HOUR_NS
+from datamodel.service.api_models import IncidentDetail
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.forms import Form, back, part
 from flowprism.dashboard.incidents.incident_evidence import IncidentEvidence, incident_evidence

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from datamodel.filters import IncidentFilter
-from datamodel.findings import FindingKind, Severity
-from datamodel.incidents import IncidentState
+from datamodel.reports.findings import FindingKind, Severity
+from datamodel.service.filters import IncidentFilter
+from datamodel.service.incidents import IncidentState
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.service.access.dependencies import Seeing

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
-from datamodel.api_models import JobDetail, Trend
-from datamodel.filters import EventFilter, IncidentFilter
-from datamodel.findings import Event, Finding
-from datamodel.incidents import Incident
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, JobReport
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, JobReport
+from datamodel.service.api_models import JobDetail, Trend
+from datamodel.service.filters import EventFilter, IncidentFilter
+from datamodel.service.incidents import Incident
 from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.figures.iterations import LEFT, RIGHT, WIDTH, IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.figures.trend import draw_trend

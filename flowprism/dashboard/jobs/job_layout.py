@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.api_models import JobDetail
-from datamodel.incidents import Incident
-from datamodel.layout import GROUP_KINDS, Groups
+from datamodel.reports.layout import GROUP_KINDS, Groups
+from datamodel.service.api_models import JobDetail
+from datamodel.service.incidents import Incident
 from flowprism.dashboard.jobs.job_measures import MOST_READ, By, Measured, measured, nothing
 from flowprism.rendering.endpoint_order import EndpointOrder, Position
 from flowprism.rendering.figures.evidence import LINK_KINDS

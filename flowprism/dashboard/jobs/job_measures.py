@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from datamodel.api_models import JobDetail
+from datamodel.service.api_models import JobDetail
 from flowprism.dashboard.timeline.lateness import Codes, shares
 from flowprism.rendering.endpoint_order import EndpointOrder
 from flowprism.rendering.facts import Floats

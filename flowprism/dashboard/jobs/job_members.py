@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from datamodel.api_models import LayoutSince
-from datamodel.layout import GROUP_KINDS, Groups
+from datamodel.reports.layout import GROUP_KINDS, Groups
+from datamodel.service.api_models import LayoutSince
 from flowprism.rendering.names import Names
 
 MOST_STAYS = 40

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import ConfigDict, Field
 
-from datamodel.api_models import JobDetail
-from datamodel.filters import IncidentFilter
+from datamodel.service.api_models import JobDetail
+from datamodel.service.filters import IncidentFilter
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.jobs.job_iteration_times import job_pace
 from flowprism.dashboard.jobs.job_layout import job_layout

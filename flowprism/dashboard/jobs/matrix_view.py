@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.api_models import JobDetail
-from datamodel.filters import IncidentFilter
 from datamodel.frame import Frame, empty
-from datamodel.incidents import Incident
-from datamodel.layout import GROUP_KINDS, Groups
-from datamodel.scan_history import PAIR_PROFILES
-from datamodel.transfers import ROLES, rate_name
+from datamodel.reconstructed.transfers import ROLES, rate_name
+from datamodel.reports.layout import GROUP_KINDS, Groups
+from datamodel.service.api_models import JobDetail
+from datamodel.service.filters import IncidentFilter
+from datamodel.service.incidents import Incident
+from datamodel.service.scan_history import PAIR_PROFILES
 from flowprism.dashboard.jobs.job_layout import slowing
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats

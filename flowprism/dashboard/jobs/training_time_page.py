@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from datamodel.fleet_time import GpuHours
-from datamodel.training_time import TIME_USES
+from datamodel.reports.fleet_time import GpuHours
+from datamodel.reports.training_time import TIME_USES
 from diagnose.training_time.fleet import lost
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.frame import Frame
-from datamodel.timeline import SPAN_NAMES
+from datamodel.reconstructed.timeline import SPAN_NAMES
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, Timelines
 from diagnose.patterns.critical_path import Step
 
 Codes = npt.NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from datamodel.api_models import IterationPoint
+from datamodel.service.api_models import IterationPoint
 from flowprism.dashboard.timeline.timeline_query import Choice
 from flowprism.rendering.figures.svg import number
 from flowprism.rendering.units import duration

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.api_models import IterationPoint, JobDetail
-from datamodel.filters import IncidentFilter
-from datamodel.incidents import Incident
-from datamodel.layout import Groups
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reports.layout import Groups
+from datamodel.service.api_models import IterationPoint, JobDetail
+from datamodel.service.filters import IncidentFilter
+from datamodel.service.incidents import Incident
 from diagnose.patterns.critical_path import Step, critical_path
 from flowprism.dashboard.timeline.endpoint_selection import chosen
 from flowprism.dashboard.timeline.lateness import Shares, shares

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from capture.jit import jit
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 
 Bools = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 # Longer runs are not distinguished: their predictions hardly differ.

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.analysis import Analysis
 from datamodel.frame import Frame
-from datamodel.operations import OPERATIONS
-from datamodel.patterns import FUNCTION_NAMES
-from datamodel.report import JobReport
-from datamodel.streams import Float, Int
-from datamodel.timeline import SPAN_NAMES
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.patterns import FUNCTION_NAMES
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reconstructed.transfers import ROLES
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import JobReport
 from diagnose.patterns.function_patterns import function_patterns
 from flowprism.evaluation.baselines.verdict import Anomaly, JobVerdict
 

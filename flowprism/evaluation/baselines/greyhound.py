@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from datamodel.streams import Float, Int
-from datamodel.truth import TrueJob
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reports.truth import TrueJob
 from flowprism.evaluation.baselines.change_points import change_points
 from flowprism.evaluation.baselines.messages import Messages
 from flowprism.evaluation.baselines.verdict import Anomaly, JobVerdict

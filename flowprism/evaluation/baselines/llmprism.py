@@ -21,9 +21,9 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.endpoint_locations import EndpointLocations, locate_endpoints
-from datamodel.inventory import Inventory
-from datamodel.streams import Float, Int
+from datamodel.cluster.endpoint_locations import EndpointLocations, locate_endpoints
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.streams import Float, Int
 from flowprism.evaluation.baselines.change_points import Bools, change_points
 from flowprism.evaluation.baselines.messages import Messages
 from flowprism.evaluation.baselines.verdict import Anomaly, JobVerdict

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from capture.configured_rates import SamplingRates
-from datamodel.flows import Flows
-from datamodel.inventory import Inventory
-from datamodel.streams import Int
+from datamodel.cluster.inventory import Inventory
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import Flows
 from flowprism.inputs import read_inputs
 
 # Packets smaller than this on average are acknowledgements and clear-to-send writes, no data.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamodel.findings import Finding, Subject
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from flowprism.evaluation.cases.faulty import KINDS, hanging
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.quiet import EVENTS, RESTARTS, paused, restarted

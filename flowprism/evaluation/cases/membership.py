@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.quiet import paused
 from flowprism.evaluation.cases.training import Drawn, Training, draw, hosts_of

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 
 MOMENT_NS = 50_000_000
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.network.fabric import Fabric
 from simulate.scenarios.base_job import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
 from simulate.training.collective import CollectiveOptions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.patterns.repeat_offenders import HostLateness
 from reconstruct.numeric.medians import medians_of_own_group
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.document import Document
-from datamodel.inventory import Inventory
-from datamodel.path_plan import JobPaths, PathPlan, PhaseLoad
-from datamodel.report import JobReport, Report
-from datamodel.streams import Bool, Float, Int
-from datamodel.truth import TrueJob
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reports.path_plan import JobPaths, PathPlan, PhaseLoad
+from datamodel.reports.report import JobReport, Report
+from datamodel.reports.truth import TrueJob
 from diagnose.paths.follow_up import outcome
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.placing.placement import Demand, bound_s

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.streams.stream_builder import volumes
 from simulate.network.fabric import SPINE_PORT, Fabric
 

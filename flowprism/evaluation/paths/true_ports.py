@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.path_plan import PathPlan, PlannedConnection
+from datamodel.reports.path_plan import PathPlan, PlannedConnection
 from simulate.network.fabric import EPHEMERAL_PORT, EPHEMERAL_PORTS, Fabric
 
 

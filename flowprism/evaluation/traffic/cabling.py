@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from datamodel.cluster.inventory import Endpoint, Inventory
 from datamodel.document import Document
-from datamodel.findings import Finding
-from datamodel.ingest_result import IngestResult
-from datamodel.inventory import Endpoint, Inventory
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.training import Training, draw, hosts_of
 from flowprism.pipeline import AnalysisOptions, analyze_reading

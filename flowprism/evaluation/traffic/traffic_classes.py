@@ -9,9 +9,9 @@ import numpy as np
 
 from datamodel.document import Document
 from datamodel.frame import Frame, concat
-from datamodel.report import JobReport, Report
-from datamodel.traffic import TRAFFIC_CLASSES
-from datamodel.truth import TrueJob, Truth
+from datamodel.reconstructed.traffic import TRAFFIC_CLASSES
+from datamodel.reports.report import JobReport, Report
+from datamodel.reports.truth import TrueJob, Truth
 from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.classes import KINDS, KNOWN, class_case
 from flowprism.evaluation.scores import score_case

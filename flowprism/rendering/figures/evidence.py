@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.findings import Finding
 from datamodel.frame import Frame
-from datamodel.report import JobReport
-from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, Timelines
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import JobReport
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats, inside
 from flowprism.rendering.figures.svg import Drawing, Scale, polyline, round_ticks

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datamodel.api_models import FabricLink, FabricView
+from datamodel.service.api_models import FabricLink, FabricView
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import plural, scaled, share
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.frame import Frame
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.transfers import ROLES
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.iterations import WITHIN
@@ -77,7 +77,7 @@ class Heat:
 
 
 def heat(pairs: Frame, addresses: tuple[str, ...], order: Sequence[Position], measure: Measure) -> Heat:
-    """The matrix of some pairs, with the columns of `datamodel.transfers.PAIRS`, between the endpoints `order`."""
+    """The matrix of some pairs (`datamodel.reconstructed.transfers.PAIRS`) between the endpoints `order`."""
     block = max(-(-len(order) // MOST_ROWS), 1)
     row_of = {p.address: n // block for n, p in enumerate(order)}
     at = np.array([row_of.get(address, -1) for address in addresses] or [-1], np.int64)

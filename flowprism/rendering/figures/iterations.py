@@ -8,8 +8,8 @@ from datetime import UTC, tzinfo
 
 import numpy as np
 
-from datamodel.findings import Event, Finding
-from datamodel.report import JobReport
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.report import JobReport
 from flowprism.rendering.facts import Flags, Floats, inside, iteration_seconds
 from flowprism.rendering.figures.svg import Drawing, Scale, polyline, round_ticks
 from flowprism.rendering.figures.time_axis import time_ticks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from datamodel.api_models import Trend
+from datamodel.service.api_models import Trend
 from flowprism.rendering.figures.svg import Drawing, Scale, polyline
 from flowprism.rendering.units import duration
 

@@ -88,7 +88,8 @@ def mean_rates(
     """Draw the mean of the iterations whose time is nearest to one.
 
     Args:
-        rates: rates of one job's endpoints in one window (`datamodel.endpoint_rates.RATES`), with at least one row.
+        rates: rates of one job's endpoints in one window (`datamodel.reconstructed.endpoint_rates.RATES`), with at
+            least one row.
         book: addresses that its codes count.
         placed: the job's endpoints in the order of all pictures.
         suspects: addresses.

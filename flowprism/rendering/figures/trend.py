@@ -7,8 +7,8 @@ from datetime import UTC, tzinfo
 from itertools import groupby
 from statistics import median
 
-from datamodel.api_models import Trend
-from datamodel.findings import Event, Finding
+from datamodel.reports.findings import Event, Finding
+from datamodel.service.api_models import Trend
 from flowprism.rendering.figures.iterations import (
     BOTTOM,
     HEIGHT,

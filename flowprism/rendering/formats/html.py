@@ -15,12 +15,12 @@ from functools import cache
 import numpy as np
 from jinja2 import Environment, PackageLoader
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event, Finding
 from datamodel.frame import Frame
-from datamodel.report import JobReport
-from datamodel.timeline import SPAN_NAMES, Timelines
-from datamodel.transfers import PAIRS
+from datamodel.reconstructed.timeline import SPAN_NAMES, Timelines
+from datamodel.reconstructed.transfers import PAIRS
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.report import JobReport
 from flowprism.rendering import phrases, units
 from flowprism.rendering.endpoint_order import Position, positions
 from flowprism.rendering.facts import ExpectedGain, by_severity, compute_gain, inside, iteration_seconds, job_of

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from datamodel.frame import Frame
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.transfers import ROLES
 
 _MAYBE_UNKNOWN = ("rate_bps", "late_ratio", "bytes_error", "rate_error_bps")
 
 
 def pairs_to_arrow(frame: Frame, book: Sequence[str]) -> pa.Table:
-    """Pairs (`datamodel.transfers.PAIRS`) with their names; what is not known is null.
+    """Pairs (`datamodel.reconstructed.transfers.PAIRS`) with their names; what is not known is null.
 
     Args:
         frame: the rows; further columns are left out.

@@ -7,8 +7,8 @@ import io
 from enum import StrEnum
 from ipaddress import ip_address
 
-from datamodel.inventory import Inventory
-from datamodel.path_plan import PathPlan, PlannedConnection
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.path_plan import PathPlan, PlannedConnection
 
 COLUMNS = ("job", "src_addr", "dst_addr", "src_port", "new_src_port", "dst_qp", "planned")
 # Limits of HCCL's port file (Ascend, CANN 8.5, HCCL_RDMA_QP_PORT_CONFIG_PATH).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from datamodel.path_plan import JobPaths, PathPlan, Port
+from datamodel.reports.path_plan import JobPaths, PathPlan, Port
 from flowprism.rendering import units
 
 _MOST = 12

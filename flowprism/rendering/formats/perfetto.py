@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import InternedData, TrackEvent
 
-from datamodel.analysis import Analysis
 from datamodel.frame import Frame
-from datamodel.layout import GROUP_KINDS
-from datamodel.report import JobReport
-from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, Timelines
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.layout import GROUP_KINDS
+from datamodel.reports.report import JobReport
 from flowprism.rendering import phrases
 from flowprism.rendering.endpoint_order import Position, positions
 from flowprism.rendering.facts import by_severity, iteration_seconds

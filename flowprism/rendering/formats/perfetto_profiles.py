@@ -9,7 +9,7 @@ from itertools import chain, count
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.profiles import ACTIVITY_KINDS, COMMUNICATION, COMPUTE, COPY, Profile
+from datamodel.telemetry.profiles import ACTIVITY_KINDS, COMMUNICATION, COMPUTE, COPY, Profile
 from flowprism.rendering.formats.perfetto_packets import PacketWriter
 from flowprism.rendering.formats.perfetto_slices import END, encode_slices, nest_slices
 

@@ -6,7 +6,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from datamodel.profiles import ProfileReport
+from datamodel.telemetry.profiles import ProfileReport
 from flowprism.rendering import units
 from flowprism.rendering.profile_times import CLASSES, ClassTime, at_fault, class_times, label, where
 

@@ -6,8 +6,8 @@ import re
 from typing import get_args
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from datamodel.findings import Finding, FindingKind
-from datamodel.scan import JobScan, Scan
+from datamodel.reports.findings import Finding, FindingKind
+from datamodel.reports.scan import JobScan, Scan
 
 # What XML 1.0 cannot say (section 2.2): control characters and halves of surrogate pairs.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

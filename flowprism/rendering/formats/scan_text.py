@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from datamodel.incidents import IncidentUpdate
-from datamodel.scan import JobScan, Scan
+from datamodel.reports.scan import JobScan, Scan
+from datamodel.service.incidents import IncidentUpdate
 from flowprism.rendering import phrases, units
 
 ORDER = ("findings", "unknown", "healthy")

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from datamodel.exporter_stats import ExporterStats
+from datamodel.telemetry.exporter_stats import ExporterStats
 from flowprism.feed_survey import InterfaceRateMismatch, Survey
 from flowprism.rendering import units
 

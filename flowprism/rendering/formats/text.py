@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from datamodel.findings import Event, Finding
-from datamodel.layout import GROUP_KINDS
-from datamodel.report import FeedSummary, JobReport, Report
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.layout import GROUP_KINDS
+from datamodel.reports.report import FeedSummary, JobReport, Report
 from flowprism.rendering import phrases, units
 from flowprism.rendering.facts import by_severity, compute_gain, iteration_seconds, job_of
 from flowprism.rendering.names import Names

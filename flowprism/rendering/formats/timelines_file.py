@@ -12,7 +12,7 @@ import pyarrow.parquet
 
 from datamodel.errors import InputError
 from datamodel.frame import Frame
-from datamodel.timeline import SPAN_NAMES, SPANS, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS, Timelines
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
 

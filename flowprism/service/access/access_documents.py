@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, SecretStr
 
 from datamodel.document import Document
-from datamodel.result_rows import AuditEntry, Role, Token, User
+from datamodel.service.result_rows import AuditEntry, Role, Token, User
 from flowprism.service.access.passwords import LONGEST
 from flowprism.service.access.tokens import Scope
 from flowprism.service.http.query_parameters import Text

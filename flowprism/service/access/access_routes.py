@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from datamodel.durations import DAY_NS
 from datamodel.errors import InputError
-from datamodel.result_rows import User
+from datamodel.service.result_rows import User
 from flowprism.service.access import access_documents
 from flowprism.service.access.audit_log import add_detail
 from flowprism.service.access.authentication import Authentication

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from datamodel.errors import InputError
-from datamodel.result_rows import Role
+from datamodel.service.result_rows import Role
 
 Mode = Literal["none", "login", "proxy"]
 _HEADER = r"^[A-Za-z][A-Za-z0-9-]*$"

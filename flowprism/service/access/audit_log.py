@@ -9,7 +9,7 @@ import structlog
 from starlette.requests import Request
 
 from datamodel.errors import StorageError
-from datamodel.result_rows import AuditEntry
+from datamodel.service.result_rows import AuditEntry
 from flowprism.service.access.authentication import Authentication
 from flowprism.service.http.route_names import route_of
 from storage.database.access import audit

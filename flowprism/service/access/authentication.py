@@ -7,7 +7,7 @@ from typing import Literal
 
 from starlette.requests import HTTPConnection
 
-from datamodel.result_rows import User
+from datamodel.service.result_rows import User
 from flowprism.service.access.access_settings import AccessSettings, is_loopback
 from flowprism.service.access.denied_responses import AccessDenied
 from flowprism.service.access.login_sessions import NAME, SECURE_NAME, logged_in

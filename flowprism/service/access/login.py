@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
-from datamodel.result_rows import AuditEntry
+from datamodel.service.result_rows import AuditEntry
 from flowprism.service.access import login_sessions
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.access.denied_responses import is_page, local_path

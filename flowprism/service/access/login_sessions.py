@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 
-from datamodel.result_rows import LoginSession, User
+from datamodel.service.result_rows import LoginSession, User
 from flowprism.service.access.passwords import verify_password
 from storage.database import access
 from storage.database.connection import Database

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from datamodel.errors import InputError
-from datamodel.result_rows import Role, Token, User
+from datamodel.service.result_rows import Role, Token, User
 from flowprism.service.viewer import ROLES
 from storage.database.access import token as kept_token
 from storage.database.connection import Database

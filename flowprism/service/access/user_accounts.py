@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from datamodel.errors import InputError
-from datamodel.result_rows import Role, User
+from datamodel.service.result_rows import Role, User
 from flowprism.service.access.access_settings import ADMIN_OF_TENANT, AccessSettings
 from flowprism.service.access.passwords import hash_password
 from storage.database import access

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from datamodel.alerts import OutgoingAlert
-from datamodel.result_rows import IncidentNote
+from datamodel.service.alerts import OutgoingAlert
+from datamodel.service.result_rows import IncidentNote
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, Grouping, Receiver
 
 MOST_TOGETHER = 100

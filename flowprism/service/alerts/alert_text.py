@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamodel.alerts import Alert, AlertChange
-from datamodel.eviction import EvictionAdvice, EvictionTime
-from datamodel.findings import Severity
+from datamodel.reports.eviction import EvictionAdvice, EvictionTime
+from datamodel.reports.findings import Severity
+from datamodel.service.alerts import Alert, AlertChange
 from flowprism.rendering.units import duration, utc
 from flowprism.scan_verdict import SEVERITIES
 

@@ -9,10 +9,10 @@ import socket
 import threading
 import time
 
-from datamodel.alerts import GIVEN_UP_NS
-from datamodel.api_models import ComponentStatus
 from datamodel.durations import DAY_NS
 from datamodel.errors import StorageError
+from datamodel.service.alerts import GIVEN_UP_NS
+from datamodel.service.api_models import ComponentStatus
 from flowprism.service.alerts.alert_batches import acknowledged, muting
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.delivery import ReceiverDelivery

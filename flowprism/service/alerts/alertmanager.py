@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from datamodel.alerts import Alert
+from datamodel.service.alerts import Alert
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver
 from flowprism.service.alerts.http_post import post
 

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import apprise
 
-from datamodel.alerts import Alert
 from datamodel.errors import InputError
+from datamodel.service.alerts import Alert
 from flowprism.service.alerts import alert_text
 from flowprism.service.alerts.alert_settings import AppriseReceiver
 from flowprism.service.alerts.http_post import NotDeliveredError

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 
-from datamodel.alerts import GIVEN_UP_NS, Alert, AlertMessage, OutgoingAlert
+from datamodel.service.alerts import GIVEN_UP_NS, Alert, AlertMessage, OutgoingAlert
 from flowprism.service.alerts.alert_batches import compute_retry_delay_s, grouping, muting, next_message
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings, Receiver
 from flowprism.service.alerts.http_post import NotDeliveredError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from datamodel.alerts import Alert, AlertChange, OutgoingAlert
-from datamodel.eviction import EvictionAdvice
-from datamodel.incidents import Incident, IncidentChange
-from datamodel.report import JobReport
+from datamodel.reports.eviction import EvictionAdvice
+from datamodel.reports.report import JobReport
+from datamodel.service.alerts import Alert, AlertChange, OutgoingAlert
+from datamodel.service.incidents import Incident, IncidentChange
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings
 from flowprism.service.alerts.routing import receivers_of
 

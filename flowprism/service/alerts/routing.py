@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.incidents import Incident
+from datamodel.service.incidents import Incident
 from flowprism.scan_verdict import SEVERITIES
 from flowprism.service.alerts.alert_settings import AlertSettings, Receiver, Route
 

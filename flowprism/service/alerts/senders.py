@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from pydantic import SecretStr
 
-from datamodel.alerts import Alert, AlertMessage
+from datamodel.service.alerts import Alert, AlertMessage
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings, AppriseReceiver, Receiver
 from flowprism.service.alerts.alertmanager import send_to_alertmanager
 from flowprism.service.alerts.apprise_sender import check_notifiable, notify, notify_text

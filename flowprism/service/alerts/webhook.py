@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from datamodel.alerts import AlertMessage
+from datamodel.service.alerts import AlertMessage
 from flowprism.service.alerts.alert_settings import WebhookReceiver
 from flowprism.service.alerts.http_post import post
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
-from datamodel.analysis import Analysis
+from datamodel.reports.analysis import Analysis
 from flowprism.rendering.formats.html import render_html
 from flowprism.rendering.formats.perfetto import write_trace
 from flowprism.service.access.dependencies import Seeing

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.filters import EventFilter
-from datamodel.findings import EventKind
+from datamodel.reports.findings import EventKind
+from datamodel.service.filters import EventFilter
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import EventPage
 from flowprism.service.http.query_parameters import MOST_NS, PageParameters, Text, Time

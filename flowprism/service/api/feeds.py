@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.api_models import FabricView, OffenderView, TrafficView
-from datamodel.report import Window
-from datamodel.weekly_report import WeeklyReport
+from datamodel.reports.report import Window
+from datamodel.service.api_models import FabricView, OffenderView, TrafficView
+from datamodel.service.weekly_report import WeeklyReport
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import ComponentList, FeedList
 from flowprism.service.http.query_parameters import MOST_NS, Parameters, Time

@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.api_models import IncidentDetail
-from datamodel.filters import IncidentFilter
-from datamodel.findings import FindingKind, Severity
-from datamodel.incidents import IncidentState
-from datamodel.profiles import IncidentProfiles
+from datamodel.reports.findings import FindingKind, Severity
+from datamodel.service.api_models import IncidentDetail
+from datamodel.service.filters import IncidentFilter
+from datamodel.service.incidents import IncidentState
+from datamodel.telemetry.profiles import IncidentProfiles
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.api.page_documents import Comment, IncidentPage, Mute, Said
 from flowprism.service.http.query_parameters import Name, PageParameters, Text, Time

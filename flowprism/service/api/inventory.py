@@ -10,9 +10,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.document import Document
 from datamodel.errors import InventoryError
-from datamodel.inventory import Inventory
 from flowprism.inventory_file import inventory_of
 from flowprism.service.access.dependencies import Administering, Seeing
 from flowprism.service.http.responses import respond, wrong

@@ -9,13 +9,13 @@ import pyarrow as pa
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
-from datamodel.api_models import IterationSeries, JobDetail, LayoutSince, Trend
 from datamodel.document import Document
-from datamodel.filters import JobFilter, JobOrder
-from datamodel.fleet_time import FleetTime
-from datamodel.job_state import JobState
-from datamodel.pattern_view import PatternView
-from datamodel.training_time import TrainingDays
+from datamodel.reports.fleet_time import FleetTime
+from datamodel.reports.training_time import TrainingDays
+from datamodel.service.api_models import IterationSeries, JobDetail, LayoutSince, Trend
+from datamodel.service.filters import JobFilter, JobOrder
+from datamodel.service.job_state import JobState
+from datamodel.service.pattern_view import PatternView
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import JobPage
 from flowprism.service.http.arrow_responses import FORMAT, TABLE, Format, arrow_stream, wants_arrow

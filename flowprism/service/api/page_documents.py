@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from datamodel.api_models import ComponentStatus, FeedRow, IncidentRow, JobRow, ScanRequest, ScanRow
 from datamodel.document import Document
-from datamodel.findings import Event
+from datamodel.reports.findings import Event
+from datamodel.service.api_models import ComponentStatus, FeedRow, IncidentRow, JobRow, ScanRequest, ScanRow
 from flowprism.service.http.query_parameters import LongText, SentTime, Text
 
 _NEXT = Field(default=None, description="the cursor of the next page; null on the last one")

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
-from datamodel.api_models import PathsDetail, PathsRow
 from datamodel.document import Document
+from datamodel.service.api_models import PathsDetail, PathsRow
 from flowprism.rendering.formats.path_plan_files import PlanFile
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.http.query_parameters import Name, Parameters

@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.api_models import ScanDetail, ScanRequest
-from datamodel.filters import ScanFilter
-from datamodel.scan import Verdict
+from datamodel.reports.scan import Verdict
+from datamodel.service.api_models import ScanDetail, ScanRequest
+from datamodel.service.filters import ScanFilter
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.api.page_documents import Ask, RequestList, ScanPage
 from flowprism.service.config.settings import Settings

@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, Timelines
 from flowprism.rendering.formats.pairs_arrow import pairs_to_arrow
 from flowprism.rendering.formats.timelines_file import to_arrow
 from flowprism.service.access.dependencies import Seeing

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from datamodel.errors import FlowprismError
-from datamodel.report import Window
-from datamodel.result_rows import LayoutRecord, ScanRecord
+from datamodel.reports.report import Window
+from datamodel.service.result_rows import LayoutRecord, ScanRecord
 from flowprism.service.backfill.scan_diff import Difference, differences
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_requested_scan

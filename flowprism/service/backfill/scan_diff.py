@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from datamodel.findings import Finding
-from datamodel.layout import Groups, Layout
-from datamodel.report import JobReport
-from datamodel.result_rows import LayoutRecord
-from datamodel.scan import JobScan, Scan
+from datamodel.reports.findings import Finding
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import JobReport
+from datamodel.reports.scan import JobScan, Scan
+from datamodel.service.result_rows import LayoutRecord
 from flowprism.rendering.phrases import sharding, sizes
 
 # Figures that differ by less are the same in practice; severities begin at a 5 % slower iteration.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datamodel.durations import MINUTE_NS
-from datamodel.result_rows import FeedStatistics
+from datamodel.service.result_rows import FeedStatistics
 from storage.database.connection import Database
 from storage.database.feed_statistics import feed_statistics, save_feed_statistics
 
@@ -35,7 +35,7 @@ class FeedMinutes:
         """Add what counters have grown by since the last time; the first time only records their values.
 
         Args:
-            exporters: accounts as the collector's status has them (`datamodel.exporter_stats.ExporterStats`).
+            exporters: accounts as the collector's status has them (`datamodel.telemetry.exporter_stats.ExporterStats`).
 
         Raises:
             StorageError: the database cannot be reached; the same may be taken again.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from capture.configured_rates import UNKNOWN_RATE, SamplingRates
-from datamodel.api_models import CountedRate, ExporterSampling
+from datamodel.service.api_models import CountedRate, ExporterSampling
 
 _DOUBT = tuple(CountedRate.model_fields)
 
@@ -15,7 +15,7 @@ def sampled(exporters: Iterable[Mapping[str, Any]], rates: SamplingRates) -> tup
     """Exporters by name, protocols of one together.
 
     Args:
-        exporters: accounts as the collector's status has them (`datamodel.exporter_stats.ExporterStats`).
+        exporters: accounts as the collector's status has them (`datamodel.telemetry.exporter_stats.ExporterStats`).
         rates: what is configured.
     """
     found: dict[str, ExporterSampling] = {}

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from datamodel.api_models import ComponentStatus, ExporterSampling
 from datamodel.errors import FlowprismError
+from datamodel.service.api_models import ComponentStatus, ExporterSampling
 from flowprism.service.components.component_context import ComponentContext
 from storage.database.components import save_component
 from storage.database.connection import Database

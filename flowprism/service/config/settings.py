@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from capture.receive.source_filter import networks
 from capture.tables.addresses import canonical
 from datamodel.errors import InputError
-from datamodel.findings import Severity
+from datamodel.reports.findings import Severity
 from flowprism.collector.collector_options import DEFAULT_LISTENS, MOST_WORKERS, parse_listen
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.alerts.alert_settings import AlertSettings

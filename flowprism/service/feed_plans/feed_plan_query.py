@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from capture.tables.addresses import canonical
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError, InventoryError
-from datamodel.inventory import Inventory
 from flowprism.exporter_config.generate import GeneratedFile
 from flowprism.exporter_config.model import Vendor
 from flowprism.exporter_config.plan import ExportPlan, PlannedCollector

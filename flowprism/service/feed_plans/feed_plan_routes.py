@@ -10,9 +10,9 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.document import Document
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
 from flowprism.exporter_config.model import Vendor
 from flowprism.feed_plan.goal import FeedGoal
 from flowprism.feed_plan.observation_points import FabricPorts

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Any
 
-from datamodel.api_models import FeedRow, JobRow
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
+from datamodel.service.api_models import FeedRow, JobRow
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, LONGEST_WINDOW_S, FeedGoal
 from flowprism.service.config.settings import StoreSettings
 from flowprism.service.queries.feeds.feed_queries import feeds

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datamodel.findings import Finding
-from datamodel.incidents import Incident
-from datamodel.inventory import Inventory
-from datamodel.layout import Groups
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.findings import Finding
+from datamodel.reports.layout import Groups
+from datamodel.service.incidents import Incident
 
 # Enough for a median that one bad host does not move; the answer comes in time.
 MOST_SUSPECTS = MOST_PEERS = 8

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import FlowprismError
-from datamodel.findings import FindingKind
-from datamodel.host_cause import NOTHING_UNUSUAL, HostAnswer, HostCause
-from datamodel.incidents import Incident
-from datamodel.inventory import Inventory
-from datamodel.layout import Groups
+from datamodel.reports.findings import FindingKind
+from datamodel.reports.host_cause import NOTHING_UNUSUAL, HostAnswer, HostCause
+from datamodel.reports.layout import Groups
+from datamodel.service.incidents import Incident
 from diagnose.host_metrics.host_causes import host_causes
 from diagnose.host_metrics.series_changes import HostSeries
 from flowprism.rendering.units import utc

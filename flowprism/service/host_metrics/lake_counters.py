@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from diagnose.host_metrics.counter_series import counter_series
 from diagnose.host_metrics.measures import COUNTER_MEASURES
 from diagnose.host_metrics.options import HostMetricsOptions

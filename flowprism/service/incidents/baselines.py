@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event, Evidence, Finding, FindingKind, Subject
-from datamodel.incidents import Incident
-from datamodel.report import JobReport, Report, Window
-from datamodel.result_rows import Baseline
-from datamodel.streams import Float, Int
-from datamodel.timeline import SPAN_NAMES
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event, Evidence, Finding, FindingKind, Subject
+from datamodel.reports.report import JobReport, Report, Window
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import Baseline
 from diagnose.baseline import WindowPace, lasting_slowdown, pooled, slowdown, window_pace
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.finding_text import finding_id, percent, severity

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from datamodel.findings import Finding
-from datamodel.incidents import ChangeKind, Incident, IncidentChange, IncidentState, IncidentUpdate
-from datamodel.scan import Scan
+from datamodel.reports.findings import Finding
+from datamodel.reports.scan import Scan
+from datamodel.service.incidents import ChangeKind, Incident, IncidentChange, IncidentState, IncidentUpdate
 from flowprism.scan_verdict import SEVERITIES
 from flowprism.service.incidents.incident_matcher import match_findings
 

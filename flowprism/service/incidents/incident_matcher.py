@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamodel.findings import Finding, Subject, Suspect
-from datamodel.incidents import Incident
+from datamodel.reports.findings import Finding, Subject, Suspect
+from datamodel.service.incidents import Incident
 
 
 def match_findings(incidents: Sequence[Incident], findings: Sequence[Finding]) -> dict[int, int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datamodel.findings import Event
-from datamodel.incidents import Incident, IncidentUpdate
-from datamodel.path_plan import FollowedPlan
-from datamodel.patterns import StoredPatterns
-from datamodel.report import Report
-from datamodel.result_rows import Baseline, Rollup, ScanRecord
-from datamodel.scan import Scan
+from datamodel.reconstructed.patterns import StoredPatterns
+from datamodel.reports.findings import Event
+from datamodel.reports.path_plan import FollowedPlan
+from datamodel.reports.report import Report
+from datamodel.reports.scan import Scan
+from datamodel.service.incidents import Incident, IncidentUpdate
+from datamodel.service.result_rows import Baseline, Rollup, ScanRecord
 from flowprism import __version__
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.outbox import Advise, alerts_of, no_advice

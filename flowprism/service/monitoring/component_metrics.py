@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from datamodel.api_models import ComponentStatus
+from datamodel.service.api_models import ComponentStatus
 
 ANY = "any"  # a figure that components of every kind report
 

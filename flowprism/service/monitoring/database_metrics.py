@@ -11,13 +11,13 @@ import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from datamodel.api_models import ComponentStatus, FeedRow, JobRow
 from datamodel.errors import StorageError
-from datamodel.filters import JobFilter
-from datamodel.job_state import JobState
-from datamodel.scan import Scan
-from datamodel.traffic import TRAFFIC_CLASSES
-from datamodel.training_time import TIME_USES
+from datamodel.reconstructed.traffic import TRAFFIC_CLASSES
+from datamodel.reports.scan import Scan
+from datamodel.reports.training_time import TIME_USES
+from datamodel.service.api_models import ComponentStatus, FeedRow, JobRow
+from datamodel.service.filters import JobFilter
+from datamodel.service.job_state import JobState
 from flowprism import __version__
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring.component_metrics import component_metrics

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError, InventoryError, PermissionDeniedError, StorageError
-from datamodel.inventory import Inventory
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import.listing_reader import import_listings
 from flowprism.inventory_import.merge import MergedInventory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datamodel.errors import InputError, StorageError
 from datamodel.frame import Frame, empty
-from datamodel.timeline import SPANS, Timelines
+from datamodel.reconstructed.timeline import SPANS, Timelines
 from flowprism.service.stores import Stores
 from storage.analyses import read_timelines
 from storage.lake.kinds import KINDS

@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from datamodel.api_models import ScanDetail, ScanRequest, ScanRow
 from datamodel.errors import PermissionDeniedError
-from datamodel.filters import JobFilter, ScanFilter
-from datamodel.report import FeedSummary
-from datamodel.result_rows import ScanRecord
-from datamodel.scan import Scan, Verdict
+from datamodel.reports.report import FeedSummary
+from datamodel.reports.scan import Scan, Verdict
+from datamodel.service.api_models import ScanDetail, ScanRequest, ScanRow
+from datamodel.service.filters import JobFilter, ScanFilter
+from datamodel.service.result_rows import ScanRecord
 from flowprism.service.queries.visibility import masked, require
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

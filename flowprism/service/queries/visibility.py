@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from datamodel.document import Document
 from datamodel.errors import PermissionDeniedError
-from datamodel.result_rows import Role
+from datamodel.service.result_rows import Role
 from flowprism.service.viewer import Viewer
 
 Shown = TypeVar("Shown", bound=Document)

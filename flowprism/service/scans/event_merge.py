@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datamodel.findings import Event
+from datamodel.reports.findings import Event
 
 # Two windows may place what a job did apart by less than this; a job does not start or pause twice in it.
 SAME_NS = 2_000_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from datamodel.filters import EventFilter
-from datamodel.findings import EventKind
-from datamodel.report import Report, Window
-from datamodel.result_rows import WATCH, JobRecord
+from datamodel.reports.findings import EventKind
+from datamodel.reports.report import Report, Window
+from datamodel.service.filters import EventFilter
+from datamodel.service.result_rows import WATCH, JobRecord
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_hangs

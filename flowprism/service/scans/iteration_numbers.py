@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event
 from datamodel.frame import Frame
-from datamodel.report import Iteration, JobReport
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event
+from datamodel.reports.report import Iteration, JobReport
 from storage.lake.selection import Selection, select
 
 # How far back a job's last iterations are looked for; one that paused longer is counted from 0 again.
@@ -19,7 +19,7 @@ MEMORY_NS = 86_400_000_000_000
 
 
 def known_iterations(lake: str, jobs: frozenset[str], window_start_ns: int) -> dict[str, Frame]:
-    """Job -> its iterations that were kept and are not long over, by end (`datamodel.scan_history.ITERATIONS`).
+    """Job -> its iterations that were kept and are not long over, by end (`datamodel.service.scan_history.ITERATIONS`).
 
     Raises:
         InputError: the lake cannot be read.

@@ -10,8 +10,8 @@ import numpy as np
 
 from datamodel.durations import MINUTE_NS
 from datamodel.frame import Frame
-from datamodel.result_rows import JobRecord
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.service.result_rows import JobRecord
 from storage.database.connection import Database
 from storage.database.feed_statistics import feed_statistics
 from storage.lake.lake_reader import NewRecords

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event, Finding
-from datamodel.path_plan import PathPlan
-from datamodel.report import JobReport
-from datamodel.result_rows import JobRecord
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.path_plan import PathPlan
+from datamodel.reports.report import JobReport
+from datamodel.service.result_rows import JobRecord
 
 # A job and one that was known are the same when they share more than this of the endpoints of either.
 LASTING_SHARE = 0.5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from datamodel.findings import Event, Membership, Place
-from datamodel.layout import Groups
-from datamodel.report import JobReport
-from datamodel.result_rows import JobRecord
+from datamodel.reports.findings import Event, Membership, Place
+from datamodel.reports.layout import Groups
+from datamodel.reports.report import JobReport
+from datamodel.service.result_rows import JobRecord
 from diagnose.finding_text import listed
 
 

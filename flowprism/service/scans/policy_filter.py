@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.report import JobReport, Report
+from datamodel.reports.report import JobReport, Report
 from flowprism.service.config.settings import Policy
 
 

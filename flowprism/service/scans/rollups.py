@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.analysis import Analysis
 from datamodel.durations import MINUTE_NS
-from datamodel.findings import Finding
-from datamodel.report import JobReport
-from datamodel.result_rows import Rollup
-from datamodel.streams import Int
-from datamodel.timeline import SPAN_NAMES
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import JobReport
+from datamodel.service.result_rows import Rollup
 from flowprism.scan_verdict import SEVERITIES
 
 _RECEIVED = SPAN_NAMES.index("pp_recv")  # the sender's span has the same bytes

@@ -6,13 +6,13 @@ import time
 import traceback
 from dataclasses import dataclass
 
-from datamodel.api_models import ScanRequest
 from datamodel.errors import FlowprismError, StorageError
-from datamodel.eviction import EvictionAdvice
-from datamodel.incidents import Incident
-from datamodel.report import FeedSummary, Provenance, Report, Window
-from datamodel.result_rows import REQUESTED
-from datamodel.scan import Scan
+from datamodel.reports.eviction import EvictionAdvice
+from datamodel.reports.report import FeedSummary, Provenance, Report, Window
+from datamodel.reports.scan import Scan
+from datamodel.service.api_models import ScanRequest
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import REQUESTED
 from flowprism import __version__
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Policy, Settings

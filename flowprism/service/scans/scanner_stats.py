@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from datamodel.report import Window
+from datamodel.reports.report import Window
 from flowprism.service.incidents.scan_recorder import CompletedScan
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from datamodel.analysis import Analysis
-from datamodel.inventory import Inventory
-from datamodel.report import Report, Window
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import Report, Window
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.service.config.settings import Settings

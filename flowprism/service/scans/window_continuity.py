@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from datamodel.analysis import Analysis
-from datamodel.filters import EventFilter
-from datamodel.findings import Event
 from datamodel.frame import empty
-from datamodel.path_plan import FollowedPlan, PathPlan
-from datamodel.patterns import FUNCTIONS, PATTERNS, StoredPatterns
-from datamodel.report import Report
-from datamodel.result_rows import Baseline, JobRecord, Rollup
+from datamodel.reconstructed.patterns import FUNCTIONS, PATTERNS, StoredPatterns
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event
+from datamodel.reports.path_plan import FollowedPlan, PathPlan
+from datamodel.reports.report import Report
+from datamodel.service.filters import EventFilter
+from datamodel.service.result_rows import Baseline, JobRecord, Rollup
 from diagnose.paths.follow_up import followed, of_job
 from flowprism.service.incidents.baselines import compare_window
 from flowprism.service.scans.event_merge import SAME_NS, merge_events

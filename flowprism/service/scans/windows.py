@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datamodel.report import Window
+from datamodel.reports.report import Window
 from flowprism.service.config.settings import Policy, ScanSettings
 from storage.lake.object_names import Writer, parse_name
 from storage.lake.snapshot import Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 
 # How a connection came out: drawn, of too few samples, or with numbers that may wrap between two of them.

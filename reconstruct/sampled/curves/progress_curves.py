@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.telemetry.flows import FLOWS, TCP, Flows
 from reconstruct.jit import to_contiguous
 from reconstruct.numeric.factorize import factorize
 from reconstruct.sampled.curves.curve_builder import AMBIGUOUS, DRAWN, drawn, in_turn, typical

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from datamodel.frame import Frame, empty
-from datamodel.streams import Bool, Float, Int
-from datamodel.transfers import TRANSFERS
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.transfers import TRANSFERS
 from reconstruct.jit import compiled
 from reconstruct.numeric.medians import MAD_TO_SIGMA
 from reconstruct.numeric.robust_statistics import calm_medians, evenly, in_order, peaks_apart, running_deviations, slope

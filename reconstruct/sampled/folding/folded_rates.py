@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.endpoint_rates import MOST_ROWS, RATES
 from datamodel.frame import Frame, concat, empty
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.endpoint_rates import MOST_ROWS, RATES
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
@@ -47,8 +47,9 @@ def endpoint_rates(progress: ProgressCurves, job: SampledJob) -> Frame:
         job: whose.
 
     Returns:
-        Rows of `datamodel.endpoint_rates.RATES` by pace, endpoint and bin; none where too few samples, or samples whose
-        times are too uncertain, leave fewer than `FEWEST_BINS` bins, or endpoints are too many to keep as many.
+        Rows of `datamodel.reconstructed.endpoint_rates.RATES` by pace, endpoint and bin; none where too few samples, or
+        samples whose times are too uncertain, leave fewer than `FEWEST_BINS` bins, or endpoints are too many to keep as
+        many.
     """
     usual = typical_iterations(job.edges_ns)
     paces = (usual, typical_iterations(job.edges_ns, usual))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA, MEDIAN_ERROR
 from reconstruct.numeric.robust_statistics import slope
 from reconstruct.sampled.curves.progress_curves import ProgressCurves

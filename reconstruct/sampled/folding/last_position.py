@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
+from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.factorize import factorize
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA
 from reconstruct.sampled.folding.folded_samples import Points
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.dwell_spectrum import STEPS_A_CYCLE, pooled, spectrum
 from reconstruct.sampled.jobs.fundamental import Fundamental, fundamental

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.jit import compiled
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 

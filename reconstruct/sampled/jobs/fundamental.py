@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammainccinv
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.robust_statistics import peaks_apart
 from reconstruct.sampled.jobs.dwell_spectrum import STEPS_A_CYCLE, Spectrum
 

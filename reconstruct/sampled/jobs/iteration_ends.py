@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.connection_sets import components
 from reconstruct.sampled.jobs.iteration_grid import IterationGrid

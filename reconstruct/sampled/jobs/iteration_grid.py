@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 from reconstruct.numeric.nonuniform_fft import Transform, transform
 from reconstruct.numeric.robust_statistics import median

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.sampled.curves.progress_curves import ProgressCurves, progress
 from reconstruct.sampled.jobs.connection_sets import parts
 from reconstruct.sampled.jobs.iteration_ends import IterationEnds, edges

@@ -17,9 +17,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtrc
 
 from capture.configured_rates import UNKNOWN_RATE
-from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.row_runs import run_starts
 from reconstruct.sampled.curves.progress_curves import CONTROL_BYTES, has_sequence_number
 from reconstruct.streams.hidden_rates import shared_divisor

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.medians import MEDIAN_ERROR, row_medians
 from reconstruct.numeric.robust_statistics import median, quantile
 from reconstruct.numeric.row_runs import run_starts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 from reconstruct.numeric.robust_statistics import evenly, median, quantile, running_medians, slope
 

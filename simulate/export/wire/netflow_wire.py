@@ -25,7 +25,7 @@ from capture.netflow.netflow_layout import (
     V9_TEMPLATES,
 )
 from capture.netflow.v5_template import V5_FIELDS
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.export.feed_spec import Kind
 from simulate.export.wire.packet_headers import Rows
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.packets.roce import AETH_BYTES, BTH_BYTES, CNP, ICRC_BYTES, RETH_BYTES
-from datamodel.flows import UDP
 from datamodel.frame import Frame
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import UDP
 
 Rows = npt.NDArray[np.uint8]
 Fields = npt.NDArray[np.void]

@@ -10,7 +10,7 @@ import numpy as np
 
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, SFLOW5, Datagrams
 from capture.sflow.sflow_layout import LINK_ETHERNET
-from datamodel.flows import UDP
+from datamodel.telemetry.flows import UDP
 from simulate.export.batching import placed
 from simulate.export.wire.packet_headers import ETHERNET_BYTES, Rows, internet_checksum
 from simulate.network.fabric import EPHEMERAL_PORT

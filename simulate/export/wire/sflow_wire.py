@@ -20,7 +20,7 @@ from capture.sflow.sflow_layout import (
     UNKNOWN_COUNTER,
 )
 from capture.sflow.structures import Member
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from simulate.export.wire.packet_headers import CHECKSUM_BYTES, HEADER_BYTES, Rows
 
 VERSION = 5

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, update
 
-from datamodel.alerts import GIVEN_UP_NS, WITHHELD_NS, Alert, AlertTally, OutgoingAlert
-from datamodel.incidents import Incident
-from datamodel.result_rows import IncidentNote
+from datamodel.service.alerts import GIVEN_UP_NS, WITHHELD_NS, Alert, AlertTally, OutgoingAlert
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import IncidentNote
 from storage.database.connection import Database, insert_new
 from storage.database.tables import ALERTS, INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS
 

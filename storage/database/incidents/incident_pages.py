@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import JSON, ColumnElement, Row, Select, Text, and_, cast, func, or_, select, type_coerce
 
-from datamodel.filters import IncidentFilter
-from datamodel.incidents import Incident
+from datamodel.service.filters import IncidentFilter
+from datamodel.service.incidents import Incident
 from storage.database.connection import Database
 from storage.database.tables import INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from datamodel.profiles import IncidentProfiles
+from datamodel.telemetry.profiles import IncidentProfiles
 from storage.database.connection import Database
 from storage.database.incidents.incident_documents import incident_documents, save_incident_document
 from storage.database.tables import INCIDENT_PROFILES

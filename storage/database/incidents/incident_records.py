@@ -9,8 +9,8 @@ from typing import cast
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.exc import IntegrityError
 
-from datamodel.incidents import ChangeKind, Incident, IncidentChange, IncidentState
-from datamodel.result_rows import IncidentNote
+from datamodel.service.incidents import ChangeKind, Incident, IncidentChange, IncidentState
+from datamodel.service.result_rows import IncidentNote
 from storage.database.connection import Database, upsert
 from storage.database.tables import INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS
 

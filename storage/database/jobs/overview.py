@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Subquery, Text, and_, case, cast, func, or_, select
 
-from datamodel.filters import EventFilter, JobFilter
-from datamodel.findings import Event, Membership, Severity
-from datamodel.incidents import Incident
-from datamodel.layout import Layout
-from datamodel.result_rows import REQUESTED, WATCH, JobRecord
+from datamodel.reports.findings import Event, Membership, Severity
+from datamodel.reports.layout import Layout
+from datamodel.service.filters import EventFilter, JobFilter
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import REQUESTED, WATCH, JobRecord
 from storage.database.connection import Database
 from storage.database.scans.scan_records import read_job
 from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
@@ -33,7 +33,7 @@ class JobSummary:
 
 
 class Stretch(NamedTuple):
-    """One stretch of time of a job: what of `datamodel.result_rows.Rollup` a glance needs."""
+    """One stretch of time of a job: what of `datamodel.service.result_rows.Rollup` a glance needs."""
 
     start_ns: int
     length_ns: int

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import IntegrityError
 
-from datamodel.result_rows import Baseline
+from datamodel.service.result_rows import Baseline
 from storage.database.connection import Database, upsert
 from storage.database.tables import BASELINES
 

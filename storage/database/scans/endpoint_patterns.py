@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, null, select
 
 from datamodel.frame import Frame, Schema
-from datamodel.patterns import FUNCTIONS, PATTERNS, StoredPatterns
+from datamodel.reconstructed.patterns import FUNCTIONS, PATTERNS, StoredPatterns
 from storage.database.connection import Database, upsert
 from storage.database.tables import ENDPOINT_PATTERNS, JOBS
 

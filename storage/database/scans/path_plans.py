@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, select
 
-from datamodel.path_plan import FollowedPlan, JobPathsState, PathPlan
+from datamodel.reports.path_plan import FollowedPlan, JobPathsState, PathPlan
 from storage.database.connection import Database, upsert
 from storage.database.tables import JOBS, PATH_PLANS
 

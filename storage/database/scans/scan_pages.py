@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Row, Select, and_, or_, select
 
-from datamodel.filters import ScanFilter
-from datamodel.result_rows import ScanRecord
+from datamodel.service.filters import ScanFilter
+from datamodel.service.result_rows import ScanRecord
 from storage.database.connection import Database
 from storage.database.scans.scan_records import read_scan
 from storage.database.scans.summaries import PartSummary, ScanSummary, parsed

@@ -21,16 +21,16 @@ from sqlalchemy import (
     update,
 )
 
-from datamodel.alerts import OutgoingAlert
 from datamodel.durations import HOUR_NS, MINUTE_NS
-from datamodel.findings import Event
-from datamodel.incidents import Incident, IncidentChange
-from datamodel.layout import Groups, Layout
-from datamodel.path_plan import FollowedPlan
-from datamodel.patterns import StoredPatterns
-from datamodel.report import JobReport
-from datamodel.result_rows import Baseline, JobRecord, LayoutRecord, Rollup, ScanRecord
-from datamodel.scan import Scan
+from datamodel.reconstructed.patterns import StoredPatterns
+from datamodel.reports.findings import Event
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.path_plan import FollowedPlan
+from datamodel.reports.report import JobReport
+from datamodel.reports.scan import Scan
+from datamodel.service.alerts import OutgoingAlert
+from datamodel.service.incidents import Incident, IncidentChange
+from datamodel.service.result_rows import Baseline, JobRecord, LayoutRecord, Rollup, ScanRecord
 from storage.database.connection import Database, insert_new, upsert, upsert_selected
 from storage.database.incidents.alerts import write_alerts
 from storage.database.incidents.incident_records import incident_rows, write_changes

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row, delete, select, update
 
-from datamodel.api_models import ScanRequest
+from datamodel.service.api_models import ScanRequest
 from storage.database.connection import Database, insert_new
 from storage.database.tables import SCAN_REQUESTS
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from datamodel.scan import Verdict
+from datamodel.reports.scan import Verdict
 
 _ORDER: tuple[Verdict, ...] = ("healthy", "unknown", "findings")
 
@@ -39,7 +39,7 @@ class ScanSummary:
 
 
 def summary_of(document: str) -> str:
-    """The summary of a scan, as JSON text, from its document (`datamodel.scan.Scan`) as JSON text."""
+    """The summary of a scan, as JSON text, from its document (`datamodel.reports.scan.Scan`) as JSON text."""
     said: dict[str, Any] = json.loads(document)
     jobs = said["jobs"]
     tenants = sorted({job["tenant"] for job in jobs if job.get("tenant") is not None})

@@ -8,7 +8,7 @@ import pytest
 
 from capture.reader import read_flows
 from datamodel.errors import InputError
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.ingest_result import IngestResult
 from tests.capture.exported import netflow5, sflow_sums, sums
 from tests.capture.frames import save
 

@@ -13,9 +13,9 @@ from capture.files.input_file import read_datagrams
 from capture.ingest_log import IngestLog
 from capture.sflow.sflow_decoder import SflowDecoder
 from capture.tables.address_book import AddressBook
-from datamodel.counters import COUNTERS
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame, concat
+from datamodel.telemetry.counters import COUNTERS
+from datamodel.telemetry.flows import FLOWS
 
 SECOND = 10**9
 CAPTURES = ("s1-healthy", "s2-slow-nic", "s3-straggler", "s4-two-jobs", "s7-fsdp", "s10-jitter")

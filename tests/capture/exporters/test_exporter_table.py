@@ -21,7 +21,7 @@ from capture.exporters.exporter_table import (
 )
 from capture.exporters.sequence_runs import IN_ORDER, LATE
 from capture.tables.key_table import FULL
-from datamodel.exporter_stats import ExporterStats
+from datamodel.telemetry.exporter_stats import ExporterStats
 
 AGENT = 0xFFFF0A000001
 WRAP = 1 << 32

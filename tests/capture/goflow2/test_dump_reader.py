@@ -15,7 +15,7 @@ import zstandard
 from capture.goflow2.dump_reader import FlowMessages, begins_with_message, read_dump
 from capture.ingest_log import IngestLog
 from capture.reader import read_flows
-from datamodel.flows import FLOWS, Flows, recode
+from datamodel.telemetry.flows import FLOWS, Flows, recode
 from tests.capture.exported import netflow5, sflow_sums, sums
 from tests.capture.frames import save
 from tests.capture.goflow2.flow_messages import PLAIN, START_NS, message, prefixed

@@ -6,7 +6,7 @@ import pytest
 
 from capture.ingest_log import IngestLog
 from capture.kafka.topic_formats import TopicValues, form_of
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from tests.capture.dialects.test_pmacct import ROW as PMACCT
 from tests.capture.goflow2.flow_messages import START_NS, message, prefixed
 from tests.capture.records.test_record_files import GOFLOW2

@@ -16,7 +16,7 @@ from capture.mirror.mirror import Mirror
 from capture.packets.packet_columns import PACKET, Packets
 from capture.tables.frame_index import INDEX
 from capture.tables.read_buffer import as_array
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from tests.capture.frames import decoded, pcap
 
 CAPTURES = Path(__file__).parents[2] / "data" / "capture"

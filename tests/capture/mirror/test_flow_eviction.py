@@ -11,7 +11,7 @@ from capture.ingest_log import IngestLog
 from capture.mirror.mirror import FEW_FLOWS, IDLE_NS, SETTLED_NS, Mirror
 from capture.mirror.packet_tracker import FLOWS
 from capture.packets.packet_columns import Packets
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from tests.capture.frames import (
     ACK,
     ACKNOWLEDGE,

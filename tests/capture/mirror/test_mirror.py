@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from capture.reader import read_flows
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.ingest_result import IngestResult
 from tests.capture.frames import (
     ACKNOWLEDGE,
     CNP,

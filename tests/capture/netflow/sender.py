@@ -14,8 +14,8 @@ from capture.exporters.datagram import Datagrams
 from capture.netflow.netflow_decoder import NetflowDecoder
 from capture.tables.address_book import AddressBook
 from capture.tables.addresses import MAPPED
-from datamodel.exporter_stats import ExporterStats
 from datamodel.frame import Frame
+from datamodel.telemetry.exporter_stats import ExporterStats
 from tests.capture.batches import arrived
 
 UNIX_S = 1_700_000_000

@@ -10,7 +10,7 @@ from capture.profiles.kernel_names import copy_direction, is_communication, is_l
 from capture.profiles.kineto import profile_of
 from capture.profiles.trace_file import read_trace_file
 from datamodel.errors import InputError
-from datamodel.profiles import ACTIVITY_KINDS, Profile
+from datamodel.telemetry.profiles import ACTIVITY_KINDS, Profile
 
 
 def event(

@@ -12,8 +12,8 @@ from capture.ingest_log import IngestLog
 from capture.records.record_files import read_records, write_records
 from capture.records.record_writer import FORMS
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS, Flows, recode
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS, Flows, recode
 from tests.capture.frames import save
 
 T = 1_714_300_000_000_054_275

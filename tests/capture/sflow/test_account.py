@@ -10,7 +10,7 @@ import pytest
 from capture.configured_rates import SamplingRates
 from capture.exporters.exporter_table import MOST_EXPORTERS
 from capture.sflow.samples import MOST_SOURCES
-from datamodel.counters import COUNTERS
+from datamodel.telemetry.counters import COUNTERS
 from tests.capture.frames import tcp_frame
 from tests.capture.sflow.wire import BEGIN_NS, MS, Fed, batch, counters, datagram, fed, flow, header, interface, words
 

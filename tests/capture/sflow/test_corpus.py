@@ -14,8 +14,8 @@ from capture.files.input_file import read_datagrams
 from capture.ingest_log import IngestLog
 from capture.sflow.describe import describe
 from capture.tables.addresses import canonical
-from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import InputError
+from datamodel.telemetry.counters import COUNTERS, DROPS
 from tests.capture.sflow.test_hostile import listed, records
 from tests.capture.sflow.wire import Fed, fed
 

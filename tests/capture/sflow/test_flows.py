@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.counters import COUNTERS, DROPS
+from datamodel.telemetry.counters import COUNTERS, DROPS
 from tests.capture.frames import (
     ACKNOWLEDGE,
     CNP,

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from capture.exporters.datagram import Datagrams
 from capture.sflow.describe import describe
-from datamodel.counters import COUNTERS, DROPS
-from datamodel.flows import FLOWS
+from datamodel.telemetry.counters import COUNTERS, DROPS
+from datamodel.telemetry.flows import FLOWS
 from tests.capture.frames import WRITE_ONLY, ethernet, ip, reth, roce_frame, tcp_frame, udp
 from tests.capture.sflow.wire import (
     BEGIN_NS,

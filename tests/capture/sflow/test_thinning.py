@@ -11,7 +11,7 @@ import pytest
 from capture.configured_rates import SamplingRates
 from capture.sflow.reasons import THINNED_SAMPLES
 from capture.sflow.thinning import MOST_THINNING
-from datamodel.counters import COUNTERS, DROPS
+from datamodel.telemetry.counters import COUNTERS, DROPS
 from tests.capture.frames import tcp_frame
 from tests.capture.sflow.wire import BEGIN_NS, MS, Fed, counters, datagram, discard, expanded, flow, header, interface
 

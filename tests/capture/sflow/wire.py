@@ -12,10 +12,10 @@ from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import SFLOW5, Datagrams
 from capture.sflow.sflow_decoder import SflowDecoder
 from capture.tables.address_book import AddressBook
-from datamodel.counters import COUNTERS, DROPS
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame, Schema, concat
+from datamodel.telemetry.counters import COUNTERS, DROPS
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import FLOWS
 from tests.capture.batches import arrived
 
 AGENT = "10.255.0.1"

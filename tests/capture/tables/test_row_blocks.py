@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capture.tables.row_blocks import BlockWriter
-from datamodel.flows import FLOWS
+from datamodel.telemetry.flows import FLOWS
 
 COLUMNS = ("bytes", "src_port")
 

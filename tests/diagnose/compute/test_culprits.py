@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from diagnose.compute.culprits import Culprits
 from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.model.compute import Cells, Explanation, Grown, grown, pursue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.compute.late_iterations import find_late_iterations
 from diagnose.measures.lesser_half import lesser_halves
 from diagnose.model.own_time import OwnTime

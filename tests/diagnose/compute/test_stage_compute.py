@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.compute.send_delays import SendDelays
 from diagnose.compute.stage_compute import StageCompute, stage_compute
 from tests.diagnose.hand_made import DP, MS, PP, SECOND

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.streams import Float, Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.compute.send_delays import SendDelays
 from diagnose.compute.stragglers import Lateness, compute_ratio, lateness, share_of_chain
 from tests.diagnose.hand_made import DP, MS, PP

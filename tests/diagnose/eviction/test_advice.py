@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from datamodel.findings import Finding, Subject, Suspect
+from datamodel.reports.findings import Finding, Subject, Suspect
 from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow_host
 
 HOSTS = {"10.0.0.1": "h0", "10.0.0.2": "h0", "10.0.1.1": "h1"}

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from datamodel.findings import StageRole
-from datamodel.inventory import Endpoint, Host
+from datamodel.cluster.inventory import Endpoint, Host
+from datamodel.reports.findings import StageRole
 from diagnose.eviction.standby import UNFIT, Standby, Vacancy, assign_standbys, costs, fits, idle_hosts
 
 

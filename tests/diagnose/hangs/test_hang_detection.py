@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame, concat
-from datamodel.operations import OPERATIONS
-from datamodel.streams import Int
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.streams import Int
 from diagnose.hangs.hang_detection import Hang, hang
 from diagnose.hangs.hang_findings import hang_finding
 from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, fabric, job_view, operations

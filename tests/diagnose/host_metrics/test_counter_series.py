@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.counters import COUNTERS
 from datamodel.frame import Frame
+from datamodel.telemetry.counters import COUNTERS
 from diagnose.host_metrics.counter_series import ALL_GPUS, counter_series
 from diagnose.host_metrics.host_causes import host_causes
 from diagnose.host_metrics.measures import HOTTEST, LOST_GPUS, POWER_DRAW

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame
-from datamodel.inventory import Link
-from datamodel.paths import PATH_INTERVALS, Paths
+from datamodel.reconstructed.paths import PATH_INTERVALS, Paths
 from diagnose.links.candidate_routes import routes, steady
 from reconstruct.streams.paths import find_uplink_ports
 

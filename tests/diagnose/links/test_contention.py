@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.findings import Evidence, Finding, Subject, Suspect
-from datamodel.inventory import Link
-from datamodel.streams import Int, Streams
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.reports.findings import Evidence, Finding, Subject, Suspect
 from diagnose.links.contention import reclassify_contention
 from tests.diagnose.hand_made import SECOND, fabric
 from tests.diagnose.links.test_candidate_routes import seen

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.endpoint_locations import EndpointLocations
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame
-from datamodel.inventory import Link
 from diagnose.links.link_causes import Cause, cause_of
 from diagnose.links.link_findings import link_finding, with_cause
 from diagnose.links.slow_links import LinkSuspect, SlowLink

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.inventory import Link
-from datamodel.streams import Int
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Int
 from diagnose.links.link_findings import link_finding
 from diagnose.links.slow_links import SlowLink, slow_links, slowest_loss_ns
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications

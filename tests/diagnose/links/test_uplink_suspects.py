@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.findings import Finding
-from datamodel.paths import Paths
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.reconstructed.paths import Paths
+from datamodel.reports.findings import Finding
 from diagnose.links.link_findings import link_finding
 from diagnose.links.slow_links import SlowLink
 from diagnose.links.uplink_suspects import narrow_to_uplinks

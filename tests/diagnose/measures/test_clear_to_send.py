@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.findings import Finding
-from datamodel.truth import Truth
+from datamodel.reports.findings import Finding
+from datamodel.reports.truth import Truth
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.model.own_time import OwnTime
 from flowprism.evaluation.case_analysis import analyze_case

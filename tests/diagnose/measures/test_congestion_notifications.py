@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.flows import FLOWS, Flows
+from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS, Flows
 from diagnose.links.link_findings import link_finding
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from datamodel.inventory import Link
-from datamodel.streams import Float, Int
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.paths.placing.placement import Demand
 from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes, shortest_routes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.path_plan import Action, Applied, JobPaths, PathPlan, PlannedConnection, PlanState, Port
-from datamodel.report import Window
+from datamodel.reports.path_plan import Action, Applied, JobPaths, PathPlan, PlannedConnection, PlanState, Port
+from datamodel.reports.report import Window
 from diagnose.paths.follow_up import followed, of_job, outcome
 
 Doors = tuple[Port, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.connections import PAYLOADS
 from datamodel.frame import Frame
+from datamodel.reconstructed.connections import PAYLOADS
 from diagnose.paths.full_cables import are_full
 from tests.diagnose.paths.fabrics import BYTES_PER_S, cables
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from diagnose.paths.pace import JobTimes, Pace
 from diagnose.paths.phases import Phases
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from datamodel.connections import PAYLOADS
 from datamodel.frame import Frame
+from datamodel.reconstructed.connections import PAYLOADS
 from diagnose.paths.phases import JobCycle, phases
 
 MS = 1_000_000

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.inventory import Link
-from datamodel.streams import Float
+from datamodel.cluster.inventory import Link
+from datamodel.reconstructed.streams import Float
 from diagnose.paths.placing.edge_coloring import color_edges
 from diagnose.paths.placing.placement import Demand, bound_s, place, placed
 from diagnose.paths.placing.queue_pairs import queue_pairs_needed

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from datamodel.frame import Frame
-from datamodel.patterns import FUNCTION_NAMES, FUNCTIONS
+from datamodel.reconstructed.patterns import FUNCTION_NAMES, FUNCTIONS
 from diagnose.patterns.function_distance import function_distances
 
 BACKWARD, DP = FUNCTION_NAMES.index("backward"), FUNCTION_NAMES.index("dp")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame, empty
-from datamodel.patterns import FUNCTION_NAMES
-from datamodel.streams import Int
-from datamodel.timeline import SPANS
+from datamodel.reconstructed.patterns import FUNCTION_NAMES
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.timeline import SPANS
 from diagnose.patterns.function_patterns import MOST_ITERATIONS, function_patterns
 from diagnose.patterns.lateness import MIN_ITERATIONS
 from reconstruct.timelines.spans import spans

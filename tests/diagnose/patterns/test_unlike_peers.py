@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.findings import Finding
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
+from datamodel.reports.findings import Finding
 from diagnose.patterns.unlike_peers import MOST_UNUSUAL, least_alike, robust_distance
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import simulate_case

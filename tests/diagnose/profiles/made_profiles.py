@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.timeline import SPAN_NAMES, SPANS, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS, Timelines
 
 CAUSES = (
     "clocks", "gemm", "attention", "elementwise", "loader", "python", "host", "host to GPU", "GPU to host", "network",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from datamodel.findings import Finding, FindingKind, Subject
-from datamodel.profiles import ProfileCause, ProfileVerdict
+from datamodel.reports.findings import Finding, FindingKind, Subject
+from datamodel.telemetry.profiles import ProfileCause, ProfileVerdict
 from diagnose.profiles.agreement import describe_agreement
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.profiles import ProfileReport
+from datamodel.telemetry.profiles import ProfileReport
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
 from tests.diagnose.profiles.made_profiles import (

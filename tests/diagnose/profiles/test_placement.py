@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.profiles import Profile
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.telemetry.profiles import Profile
 from diagnose.profiles.placement import ProfilePlacement, place_profiles
 from flowprism.profiles.folder import read_profiles
 from tests.diagnose.profiles.made_profiles import (

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import EndpointLocations
+from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.frame import empty
-from datamodel.operations import OPERATIONS
-from datamodel.streams import Float
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.streams import Float
 from diagnose.job_view import JobView
 from diagnose.sampled.late_ring_members import late_in_rings
 from diagnose.sampled.sampled_job_view import DP, IterationComparison, SampledView

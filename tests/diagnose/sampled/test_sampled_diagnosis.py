@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import EndpointLocations
-from datamodel.transfers import ROLES
-from datamodel.truth import Truth
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.reconstructed.transfers import ROLES
+from datamodel.reports.truth import Truth
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.sampled.sampled_diagnosis import diagnose_samples
 from flowprism.evaluation.case_analysis import analyze_case

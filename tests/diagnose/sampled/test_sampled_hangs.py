@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from diagnose.sampled.sampled_hangs import sampled_hang
 from diagnose.sampled.sampled_job_view import DP, SampledView
 from reconstruct.sampled.folding.last_position import LastPosition

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.findings import Event, Membership
-from datamodel.training_time import TrainingTime
+from datamodel.reports.findings import Event, Membership
+from datamodel.reports.training_time import TrainingTime
 from diagnose.training_time.account import CausedInterval, JobIntervals, training_time
 from diagnose.training_time.intervals import job_intervals
 

@@ -19,10 +19,10 @@ from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
 from capture.ingest_log import IngestLog
 from capture.tables.addresses import from_words
-from datamodel.counters import COUNTERS, DROPS
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame, concat, empty
+from datamodel.telemetry.counters import COUNTERS, DROPS
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import FLOWS
 
 HEAD = struct.Struct("!4sIHc")
 HARMLESS, KILLS, RAISES, HANGS, ONCE = b".", b"k", b"r", b"h", b"1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS
 from flowprism.collector.exporter_clocks import ExporterClocks
 from storage.lake.lake_writer import reached_ns
 

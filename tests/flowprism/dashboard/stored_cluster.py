@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from datamodel.result_rows import FeedStatistics
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions

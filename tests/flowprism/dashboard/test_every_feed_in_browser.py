@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from datamodel.analysis import Analysis
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.analysis import Analysis
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
 from flowprism.service.queries.incidents.incident_queries import incidents
 from flowprism.service.queries.jobs.job_queries import jobs

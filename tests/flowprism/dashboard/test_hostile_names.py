@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 import pytest
 
-from datamodel.api_models import ComponentStatus
-from datamodel.findings import Event, Subject, Suspect
-from datamodel.incidents import IncidentChange
-from datamodel.inventory import Inventory
-from datamodel.result_rows import FeedStatistics
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.findings import Event, Subject, Suspect
+from datamodel.service.api_models import ComponentStatus
+from datamodel.service.incidents import IncidentChange
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.service.queries.incidents.incident_queries import comment
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

@@ -12,9 +12,9 @@ import httpx
 import numpy as np
 import pytest
 
-from datamodel.api_models import IncidentDetail, IncidentRow
-from datamodel.filters import IncidentFilter
-from datamodel.host_cause import HostAnswer, HostCause, HostEvidence
+from datamodel.reports.host_cause import HostAnswer, HostCause, HostEvidence
+from datamodel.service.api_models import IncidentDetail, IncidentRow
+from datamodel.service.filters import IncidentFilter
 from flowprism.dashboard.incidents.incident_evidence import IncidentEvidence, even, incident_evidence
 from flowprism.rendering.endpoint_order import Position
 from flowprism.service.queries.incidents.incident_queries import incident, incidents

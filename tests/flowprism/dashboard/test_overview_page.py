@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.job_state import JobState
+from datamodel.service.job_state import JobState
 from flowprism.dashboard.overview_page import OverviewQuery, headline
 from flowprism.service.queries.incidents.incident_queries import acknowledge, incidents
 from flowprism.service.queries.jobs.job_counts import Census

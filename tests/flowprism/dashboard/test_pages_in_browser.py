@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from playwright.sync_api import Browser, expect
 
-from datamodel.incidents import IncidentChange
+from datamodel.service.incidents import IncidentChange
 from flowprism.service.queries.incidents.incident_queries import incidents
 from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.queries.scans import scans

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.stores import Stores

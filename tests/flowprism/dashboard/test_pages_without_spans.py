@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from datamodel.analysis import Analysis
+from datamodel.reports.analysis import Analysis
 from flowprism.service.stores import Stores
 from tests.flowprism.dashboard.browser import served_stores, visiting
 from tests.flowprism.service.api.client import client

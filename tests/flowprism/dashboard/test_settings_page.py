@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from datamodel.result_rows import AuditEntry
+from datamodel.service.result_rows import AuditEntry
 from flowprism.service.access import passwords
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.alerts.alert_settings import AlertSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.baselines.change_points import change_points
 from flowprism.evaluation.baselines.eroica import eroica
 from flowprism.evaluation.baselines.greyhound import greyhound

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.delay import ITERATIONS, measure_delay
 from flowprism.evaluation.suite import parse_case, timed, write_case_files
 

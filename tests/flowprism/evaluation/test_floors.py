@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.case_runner import run_cases
 from flowprism.evaluation.comparison import compare
 from flowprism.evaluation.scoreboard import TOTAL, Scoreboard, read_scoreboard, scoreboard

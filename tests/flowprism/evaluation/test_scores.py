@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.findings import Finding, Subject, Suspect
-from datamodel.report import Iteration, Report, ShownResult
-from datamodel.truth import AcceptedSubject, TrueFault, TrueJob, Truth
+from datamodel.reports.findings import Finding, Subject, Suspect
+from datamodel.reports.report import Iteration, Report, ShownResult
+from datamodel.reports.truth import AcceptedSubject, TrueFault, TrueJob, Truth
 from flowprism.evaluation.outcome import FaultOutcome, outcome
 from flowprism.evaluation.scores import (
     LOWER_IS_BETTER,

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamodel.errors import InputError
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import (

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.cases.thinned_records import Thinning, thin_records
 from flowprism.evaluation.outcome import outcome

@@ -13,7 +13,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from datamodel.eviction import EvictionPlan
+from datamodel.reports.eviction import EvictionPlan
 from flowprism.eviction_plans.plans import REASON, eviction_plans
 
 SCONTROL = """

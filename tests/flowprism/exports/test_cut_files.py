@@ -22,7 +22,7 @@ from capture.files.input_file import read_datagrams
 from capture.ingest_log import IngestLog
 from capture.reader import read_flows
 from datamodel.errors import InputError
-from datamodel.flows import ADDRESS_COLUMNS, Flows
+from datamodel.telemetry.flows import ADDRESS_COLUMNS, Flows
 from flowprism.cli import app
 from simulate.export.feed_spec import KINDS, Kind
 from simulate.export.wire.pcap import pcap_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.feed_plan.cost_model import SFLOW, Costs, ProtocolCosts, StageCost
 from flowprism.feed_plan.feed_measurements import FeedMeasurements, Progress, simulated_cells
 from flowprism.feed_plan.goal import FeedGoal

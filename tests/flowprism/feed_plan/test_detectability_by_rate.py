@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from datamodel.flows import Flows
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.flows import Flows
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.feed_plan.detectability_by_rate import shown_in_own_samples, shown_in_simulation, thinned_reading
 from flowprism.feed_plan.goal import FeedGoal
 from simulate.case import simulate_case, simulate_feeds

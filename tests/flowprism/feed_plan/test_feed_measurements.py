@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
 from flowprism.feed_plan.feed_measurements import plan_feed, simulated_cells
 from flowprism.feed_plan.goal import FeedGoal
 from flowprism.feed_plan.observation_points import fabric_ports

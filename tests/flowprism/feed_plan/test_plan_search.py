@@ -8,8 +8,8 @@ from itertools import count
 
 import pytest
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
 from flowprism.feed_plan.goal import FeedGoal
 from flowprism.feed_plan.observation_points import ExportingSwitches, fabric_ports, samples_per_s
 from flowprism.feed_plan.plan_search import search

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from datamodel.cluster.inventory import Endpoint, Host, Inventory, JobLabel, Link, Switch, Tenant
 from datamodel.errors import InputError
-from datamodel.inventory import Endpoint, Host, Inventory, JobLabel, Link, Switch, Tenant
 from flowprism.cli import app
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import import merge, slurm

@@ -9,7 +9,7 @@ import pytest
 
 import flowprism
 from datamodel.errors import InputError
-from datamodel.timeline import SPAN_NAMES
+from datamodel.reconstructed.timeline import SPAN_NAMES
 from flowprism.notebook.analysis import AnalysisFrames
 from flowprism.notebook.columns import FRAMES, FrameColumns
 from flowprism.notebook.sources import LocalSource

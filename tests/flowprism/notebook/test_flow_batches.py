@@ -15,7 +15,7 @@ from capture import piecewise_reader
 from capture.reader import read_flows
 from capture.records.record_writer import write_records
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS
+from datamodel.telemetry.flows import FLOWS
 from storage.lake.lake_reader import iter_lake, read_lake
 from tests.storage.lake.test_lake_writer import files, located, opened
 from tests.storage.records import batch, flows

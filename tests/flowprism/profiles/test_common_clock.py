@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.profiles import Profile, ProfiledRank
+from datamodel.telemetry.profiles import Profile, ProfiledRank
 from flowprism.profiles.common_clock import common_clock
 from flowprism.profiles.folder import read_profiles
 from tests.diagnose.profiles.made_profiles import case_of, write_case

@@ -7,8 +7,8 @@ import pytest
 
 from capture.profiles.kineto import profile_of
 from capture.profiles.trace_file import read_trace_file
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.profiles import Profile
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
+from datamodel.telemetry.profiles import Profile
 from flowprism.profiles.endpoints import place_all, places_of
 from flowprism.profiles.folder import read_profiles
 from tests.diagnose.profiles.made_profiles import (

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Finding, Subject
 from datamodel.frame import Frame
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
 from flowprism.profiles import kept_network
 from flowprism.profiles.folder import read_profiles
 from flowprism.service.queries.jobs import analyses

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from datamodel.findings import Finding, Subject
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
 from flowprism.cli import app
 from flowprism.profiles.recording_plan import MOST_SUSPECTS, PEERS_A_SUSPECT
 from storage.database.access import audit_log

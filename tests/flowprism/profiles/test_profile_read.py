@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from datamodel.findings import Finding, Subject
-from datamodel.profiles import ProfileReport
-from datamodel.report import FeedSummary, Provenance, Report, Window
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.report import FeedSummary, Provenance, Report, Window
+from datamodel.telemetry.profiles import ProfileReport
 from flowprism.cli import app
 from flowprism.rendering.formats.timelines_file import write_timelines
 from tests.diagnose.profiles.made_profiles import (

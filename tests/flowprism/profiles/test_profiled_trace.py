@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor
 
-from datamodel.findings import Finding, Subject
 from datamodel.frame import Frame, concat, empty
-from datamodel.layout import Groups, Layout
-from datamodel.profiles import (
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
+from datamodel.telemetry.profiles import (
     ACTIVITY_KINDS,
     COMMUNICATION,
     PROFILE_ACTIVITIES,
@@ -23,8 +25,6 @@ from datamodel.profiles import (
     PYTHON,
     Profile,
 )
-from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
-from datamodel.timeline import SPANS, Timelines
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.recorded_fabric import NO_TIMELINES, recorded_fabric
 from flowprism.rendering.formats.perfetto import write_trace

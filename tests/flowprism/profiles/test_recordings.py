@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.profiles import ProfileReport
+from datamodel.telemetry.profiles import ProfileReport
 from tests.flowprism.profiles.test_profile_read import read
 from tests.house.checkout import ROOT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from datamodel.api_models import FabricLink, FabricNode, FabricView, NodeRole
+from datamodel.service.api_models import FabricLink, FabricNode, FabricView, NodeRole
 from flowprism.rendering.figures.fabric import DrawnLink, describe, draw_fabric, natural, tiers
 
 

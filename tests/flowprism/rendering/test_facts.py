@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.report import Iteration, JobReport
+from datamodel.reports.report import Iteration, JobReport
 from flowprism.rendering.facts import by_severity, compute_gain, inside, iteration_at, iteration_seconds
 from tests.flowprism import sample
 

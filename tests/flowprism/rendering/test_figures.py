@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Subject
-from datamodel.timeline import SPAN_NAMES
+from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Subject
 from flowprism.rendering.endpoint_order import positions
 from flowprism.rendering.facts import iteration_seconds
 from flowprism.rendering.figures import evidence, timeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.scan_history import PAIR_PROFILES
+from datamodel.service.scan_history import PAIR_PROFILES
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.figures.heatmap import MEASURES, describe, draw_heat, heat, hot
 from flowprism.rendering.names import Names

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from datamodel.layout import Groups
+from datamodel.reports.layout import Groups
 from flowprism.rendering.endpoint_order import EndpointOrder, placed
 from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names

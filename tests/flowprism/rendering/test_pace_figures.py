@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from datamodel.api_models import Trend
+from datamodel.service.api_models import Trend
 from flowprism.rendering.figures.job_sparkline import draw_spark
 from flowprism.rendering.figures.trend import draw_trend
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.path_plan import Action, PathPlan, PlannedConnection, Port
-from datamodel.report import Window
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
+from datamodel.reports.path_plan import Action, PathPlan, PlannedConnection, Port
+from datamodel.reports.report import Window
 from flowprism.rendering.formats.path_plan_files import HCCN_PAIRS, PlanFile, path_plan_file
 
 

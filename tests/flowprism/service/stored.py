@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event, Finding
-from datamodel.incidents import Incident
-from datamodel.inventory import Inventory, JobLabel
-from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Window
-from datamodel.result_rows import FeedStatistics, Rollup, ScanRecord
-from datamodel.scan import JobScan, Scan
+from datamodel.cluster.inventory import Inventory, JobLabel
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.report import Detectability, FeedSummary, Iteration, JobReport, Window
+from datamodel.reports.scan import JobScan, Scan
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import FeedStatistics, Rollup, ScanRecord
 from flowprism import pipeline
 from flowprism.inventory_file import load_inventory
 from flowprism.scan_verdict import judge_report

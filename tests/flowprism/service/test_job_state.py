@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from datamodel.findings import Finding, FindingKind, Severity, Subject
-from datamodel.job_state import JobState
-from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
-from datamodel.result_rows import FeedStatistics
+from datamodel.reports.findings import Finding, FindingKind, Severity, Subject
+from datamodel.reports.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
+from datamodel.service.job_state import JobState
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Settings
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions

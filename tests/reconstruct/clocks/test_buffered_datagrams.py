@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS, Flows
 from reconstruct.clocks.buffered_datagrams import resolve_buffered_times
 
 MS = 1_000_000

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.endpoint_locations import locate_endpoints
-from datamodel.flows import FLOWS, Flows
+from datamodel.cluster.endpoint_locations import locate_endpoints
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS, Flows
 from reconstruct.clocks.clock_network import ALONE, UNEVEN, exporter_clocks, recorded_clocks
 from reconstruct.clocks.clock_offsets import correct_times
 from simulate.case import Case, simulate_case

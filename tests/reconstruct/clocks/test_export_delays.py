@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS
 from reconstruct.clocks.export_delays import least_lags
 
 PARTS = 5

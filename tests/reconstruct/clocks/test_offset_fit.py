@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.clocks.offset_fit import shift
 
 MS, S = 10**6, 10**9

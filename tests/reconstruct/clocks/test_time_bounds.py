@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS, Flows
 from reconstruct.clocks.time_bounds import dates
 
 MS = 1_000_000

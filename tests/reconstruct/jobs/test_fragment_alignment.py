@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, in_lockstep, is_synchronized, step, tie
 from reconstruct.jobs.job_recognition import JobOptions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.jobs.iteration_boundaries import cut_where_most_pause
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.periods.boundary_times import BoundaryTimes, peaks

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import concat
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import FLOWS, Flows
 from reconstruct.jobs.fragment_contact import find_contacts
 from reconstruct.jobs.iteration_boundaries import Boundaries
 from reconstruct.jobs.job_recognition import JobOptions, Recognition, find_jobs

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.streams import ROW_COLUMNS, Streams
+from datamodel.reconstructed.streams import ROW_COLUMNS, Streams
 from reconstruct.jobs.job_recognition import Job, JobOptions, find_jobs
 from reconstruct.jobs.job_streams import job_streams
 from reconstruct.streams.stream_builder import build_streams

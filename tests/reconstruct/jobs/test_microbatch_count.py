@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, UDP, Flows
 from datamodel.frame import Frame
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.telemetry.flows import FLOWS, UDP, Flows
 from reconstruct.jobs.job_fragments import align_to_iteration
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.jobs.microbatch_count import count_microbatches

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.jobs.job_streams import job_streams
 from reconstruct.jobs.observed_iterations import ObservedIterations, observed_iterations

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.streams.stream_builder import build_streams

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.inventory import Endpoint, Host, Inventory, Switch
+from datamodel.cluster.inventory import Endpoint, Host, Inventory, Switch
 from reconstruct.jobs.job_recognition import Job, JobOptions, find_jobs
 from reconstruct.jobs.unreported_endpoints import Unreported, complete_hosts, find_unreported
 from reconstruct.streams.stream_builder import build_streams

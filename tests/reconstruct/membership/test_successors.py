@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame
-from datamodel.streams import Streams
-from datamodel.transfers import TRANSFERS
+from datamodel.reconstructed.streams import Streams
+from datamodel.reconstructed.transfers import TRANSFERS
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.membership.connection_lives import watched_for_life
 from reconstruct.membership.continued_transfers import continued_transfers, current_holders

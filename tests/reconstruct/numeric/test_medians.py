@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from reconstruct.numeric.medians import group_medians, median_over, medians_of_own_group, row_medians, typical_over
 
 CELLS = st.one_of(st.just(np.nan), st.floats(-1e9, 1e9))

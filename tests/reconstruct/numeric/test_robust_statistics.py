@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.lib.stride_tricks import sliding_window_view
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from reconstruct.numeric.robust_statistics import (
     MOST_CROWDED,
     WIDE,

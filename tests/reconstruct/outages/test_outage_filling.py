@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.flows import Flows
-from datamodel.streams import Streams
+from datamodel.reconstructed.streams import Streams
+from datamodel.telemetry.flows import Flows
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.outages.outage_filling import fill_outages, outage_warnings
 from reconstruct.streams.stream_builder import build_streams

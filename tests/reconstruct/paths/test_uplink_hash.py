@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 from reconstruct.paths.gf2 import pack, span
 from reconstruct.paths.uplink_hash import UNKNOWN, Headers, UplinkHash, learn_hashes
 from simulate.network.hashing import FiveTuples, HashFamily, hash_tuples

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, TCP, Flows, recode
 from datamodel.frame import Frame
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.telemetry.flows import FLOWS, TCP, Flows, recode
 from reconstruct.numeric.autocorrelation import autocorrelation
 from reconstruct.periods.byte_period import (
     LONGEST_AXIS,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from reconstruct.jobs.job_recognition import JobOptions, Recognition, find_jobs
 from reconstruct.periods.cycles_in_turn import count_cycles_in_turn
 from reconstruct.streams.stream_builder import build_streams

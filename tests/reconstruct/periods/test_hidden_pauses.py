@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS, Flows
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.streams.stream_builder import build_streams

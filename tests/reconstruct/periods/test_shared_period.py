@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame, concat
-from datamodel.streams import Streams
+from datamodel.reconstructed.streams import Streams
+from datamodel.telemetry.flows import FLOWS, TCP, Flows
 from reconstruct.periods.byte_period import StreamPeriods
 from reconstruct.periods.cycles import cut_cycles
 from reconstruct.periods.shared_period import adopt_shared_period

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from datamodel.report import ShownKind
+from datamodel.reports.report import ShownKind
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
 from reconstruct.sampled.jobs.sampled_recognition import find_sampled_jobs
 from reconstruct.sampled.jobs.volume_jobs import NO_CONNECTIONS, VolumeJob

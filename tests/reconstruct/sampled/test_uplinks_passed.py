@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import FLOWS, Flows
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame
-from datamodel.inventory import Link
+from datamodel.telemetry.flows import FLOWS, Flows
 from reconstruct.sampled.uplinks_passed import find_uplinks
 
 CABLES = (

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import FLOWS, TCP, UDP, Flows
 from datamodel.frame import Frame
-from datamodel.streams import Float, Int
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.telemetry.flows import FLOWS, TCP, UDP, Flows
 
 PACKET_BYTES = 4096
 MS = 1_000_000

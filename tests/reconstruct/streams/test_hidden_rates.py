@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, Flows, mark_metered
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS, Flows, mark_metered
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from reconstruct.streams.hidden_rates import with_hidden_rates
 from simulate.case import Case, simulate_case

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, UDP, Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.telemetry.flows import FLOWS, UDP, Flows
 from reconstruct.streams.stream_builder import build_streams
 
 ADDRESSES = ("10.0.0.1", "10.0.0.2")

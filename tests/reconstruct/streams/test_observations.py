@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame, concat
+from datamodel.telemetry.flows import FLOWS, Flows
 from reconstruct.streams.observations import select_primary
 
 ADDRESSES = tuple(f"10.0.0.{n}" for n in range(16))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.flows import FLOWS, TCP, UDP, Flows
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame, concat
-from datamodel.inventory import Link
-from datamodel.paths import Paths
+from datamodel.reconstructed.paths import Paths
+from datamodel.telemetry.flows import FLOWS, TCP, UDP, Flows
 from reconstruct.streams.paths import paths, select_uplink_records
 from reconstruct.streams.stream_builder import build_streams
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, TCP, UDP, Flows
 from datamodel.frame import Frame, constant
-from datamodel.streams import Int, Streams
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.telemetry.flows import FLOWS, TCP, UDP, Flows
 from reconstruct.streams.stream_builder import build_streams
 
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "10.0.0.3")

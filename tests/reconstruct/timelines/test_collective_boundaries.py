@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Int
 from reconstruct.timelines.collective_boundaries import cut_at_places, find_collective_boundaries
 from reconstruct.timelines.job_rows import JobRows
 

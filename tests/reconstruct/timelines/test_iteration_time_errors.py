@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame
-from datamodel.operations import OPERATIONS
-from datamodel.streams import Float, Int
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from reconstruct.timelines.iteration_time_errors import PIECES, UNSEEN_SHARE, computing_ns, errors, estimate_hidden_step
 
 PP, DP = ROLES.index("pp"), ROLES.index("dp")

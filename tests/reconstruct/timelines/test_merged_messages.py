@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.observations import KINDS
-from datamodel.streams import Streams
+from datamodel.reconstructed.observations import KINDS
+from datamodel.reconstructed.streams import Streams
 from reconstruct.streams.curves import Curve
 from reconstruct.timelines.merged_messages import Timeouts, observations, resolution_ns, timeouts
 from reconstruct.timelines.metered_transfers import latest_arrivals

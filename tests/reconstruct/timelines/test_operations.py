@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame
-from datamodel.streams import Int, Streams
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Int, Streams
+from datamodel.reconstructed.transfers import ROLES
 from reconstruct.jobs.job_recognition import Job, JobOptions, find_jobs
 from reconstruct.periods.cycles import members
 from reconstruct.streams.stream_builder import build_streams

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from capture.reader import read_flows
-from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Int
-from datamodel.timeline import SPAN_NAMES
-from datamodel.transfers import ROLES
+from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reconstructed.transfers import ROLES
+from datamodel.telemetry.flows import Flows
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.operations import operations

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.streams import Streams
+from datamodel.reconstructed.streams import Streams
 
 SECOND = 1_000_000_000
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from datamodel.streams import Streams
-from datamodel.traffic import (
+from datamodel.reconstructed.streams import Streams
+from datamodel.reconstructed.traffic import (
     MANAGEMENT,
     ROLLOUT,
     SERVING,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from datamodel.durations import MINUTE_NS
-from datamodel.traffic import SERVING, STORAGE
+from datamodel.reconstructed.traffic import SERVING, STORAGE
 from reconstruct.traffic_classes.traffic_table import tabulate_traffic
 from tests.reconstruct.traffic_classes.hand_made import streams
 

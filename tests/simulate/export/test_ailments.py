@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.exporter_stats import ExporterStats
+from datamodel.telemetry.exporter_stats import ExporterStats
 from simulate.export.feed_spec import POINTS, Clocks, ExporterFault, FeedSpec, Kind, Transport
 from simulate.export.traffic import FabricTraffic
 from simulate.faults import Fault

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.ingest_result import IngestResult
+from datamodel.telemetry.flows import Flows
+from datamodel.telemetry.ingest_result import IngestResult
 from simulate.bursts import Sequences, bursts
 from simulate.export.exported_feed import Export, export_feed, received
 from simulate.export.feed_spec import FeedSpec

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from capture.reader import read_all
-from datamodel.streams import Float, Int
-from datamodel.truth import Truth
+from datamodel.reconstructed.streams import Float, Int
+from datamodel.reports.truth import Truth
 from reconstruct.streams.stream_builder import build_streams
 from simulate.case import write_case
 from simulate.scenarios.base_job import ScenarioOptions

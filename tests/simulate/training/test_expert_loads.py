@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from simulate.network.graph import TOKEN
 from simulate.training.job import SimulatedJob, place_iteration, work_of
 from simulate.training.plan import Plan

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from datamodel.flows import TCP
+from datamodel.telemetry.flows import TCP
 from simulate.network.fabric import Fabric
 from simulate.workloads.storing import Kind, Storing
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datamodel.findings import Subject
-from datamodel.incidents import Incident, IncidentChange
-from datamodel.inventory import Endpoint as InventoryEndpoint
-from datamodel.inventory import Host, Inventory
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, JobReport, Window
-from datamodel.result_rows import Rollup, ScanRecord
-from datamodel.scan import Scan
+from datamodel.cluster.inventory import Endpoint as InventoryEndpoint
+from datamodel.cluster.inventory import Host, Inventory
+from datamodel.reports.findings import Subject
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, JobReport, Window
+from datamodel.reports.scan import Scan
+from datamodel.service.incidents import Incident, IncidentChange
+from datamodel.service.result_rows import Rollup, ScanRecord
 from storage.database.scans.scan_records import ScanResult
 
 HOUR_NS = 3_600_000_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from datamodel.result_rows import AuditEntry, LoginSession, Token, User
+from datamodel.service.result_rows import AuditEntry, LoginSession, Token, User
 from storage.database import access
 from storage.database.connection import Database
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.api_models import ComponentStatus
+from datamodel.service.api_models import ComponentStatus
 from storage.database.components import components, forget_components, save_component
 from storage.database.connection import Database
 

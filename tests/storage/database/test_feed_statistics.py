@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.result_rows import FeedStatistics
+from datamodel.service.result_rows import FeedStatistics
 from storage.database.connection import Database
 from storage.database.feed_statistics import (
     feed_statistics,

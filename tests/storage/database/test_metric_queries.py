@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.result_rows import REQUESTED
+from datamodel.service.result_rows import REQUESTED
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
 from storage.database.metric_queries import incident_counts, inventory_time_ns, newest_scans

@@ -13,7 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, select, text
 
 from datamodel.errors import InputError
-from datamodel.scan import JobScan
+from datamodel.reports.scan import JobScan
 from storage.database.access import take_lease
 from storage.database.components import components
 from storage.database.connection import Database, connected

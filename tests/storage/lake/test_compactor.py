@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS
 from storage.lake import compaction
 from storage.lake import compactor as compactor_module
 from storage.lake.compaction import SETTLE_NS

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.counters import COUNTERS
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame, empty
+from datamodel.telemetry.counters import COUNTERS
+from datamodel.telemetry.flows import FLOWS
 from storage.lake.kinds import KINDS
 from storage.lake.segments import decode_columns, encode_segment
 from tests.storage.records import BOOK, counters, flows

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS
 from storage.lake.compaction import SETTLE_NS
 from storage.lake.compactor import Compactor
 from storage.lake.lake_reader import read_kind, read_lake

@@ -6,7 +6,7 @@ import time
 from ctypes import c_longlong
 from pathlib import Path
 
-from datamodel.incidents import IncidentChange
+from datamodel.service.incidents import IncidentChange
 from storage.database.connection import Database
 from storage.database.scans.scan_records import ScanResult, save_scan
 from storage.lake import compaction

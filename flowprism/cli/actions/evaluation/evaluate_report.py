@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from datamodel.report import Report
-from datamodel.truth import Truth
+from datamodel.reports.report import Report
+from datamodel.reports.truth import Truth
 from flowprism.cli.arguments.score_requirements import parse_requirement
 from flowprism.document_file import read_document
 from flowprism.evaluation.scores import LOWER_IS_BETTER, MEANINGS, compute_scores, misses_requirement

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rich.console import Console
 
-from datamodel.analysis import Analysis
+from datamodel.reports.analysis import Analysis
 from flowprism import pipeline
 from flowprism.cli.arguments.choices import ReportFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates

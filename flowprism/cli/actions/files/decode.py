@@ -17,7 +17,7 @@ from capture.ingest_log import IngestLog
 from capture.records.record_writer import compressing, json_lines, write_pieces
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
-from datamodel.flows import Flows, IngestNotes
+from datamodel.telemetry.flows import Flows, IngestNotes
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.inputs import input_pieces

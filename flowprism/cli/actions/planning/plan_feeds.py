@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
 from flowprism.cli.output_errors import name_output_errors
 from flowprism.exporter_config.plan import load_plan
 from flowprism.feed_plan.detectability_by_rate import shown_in_own_samples

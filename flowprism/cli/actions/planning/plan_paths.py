@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from datamodel.inventory import Inventory
-from datamodel.path_plan import PathPlan
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.path_plan import PathPlan
 from diagnose.paths.follow_up import follow_up
 from flowprism.cli.arguments.choices import PlanFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates

@@ -9,10 +9,10 @@ from pathlib import Path
 import typer
 
 from datamodel.errors import InputError
-from datamodel.findings import Finding
-from datamodel.incidents import Incident
-from datamodel.layout import Groups
-from datamodel.report import Report
+from datamodel.reports.findings import Finding
+from datamodel.reports.layout import Groups
+from datamodel.reports.report import Report
+from datamodel.service.incidents import Incident
 from flowprism.cli.actions.profiles.results import opened_results
 from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.document_file import read_document

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.findings import Finding
-from datamodel.incidents import Incident
-from datamodel.inventory import Inventory
-from datamodel.profiles import IncidentProfiles, Profile, ProfileReport
-from datamodel.report import Report
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import Report
+from datamodel.service.incidents import Incident
+from datamodel.telemetry.profiles import IncidentProfiles, Profile, ProfileReport
 from flowprism.cli.actions.profiles.results import opened_results
 from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.cli.output_errors import check_output, name_output_errors, write_text

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import typer
 
-from datamodel.alerts import Alert, AlertMessage, OutgoingAlert
 from datamodel.errors import InputError
-from datamodel.findings import Subject
-from datamodel.incidents import Incident
+from datamodel.reports.findings import Subject
+from datamodel.service.alerts import Alert, AlertMessage, OutgoingAlert
+from datamodel.service.incidents import Incident
 from flowprism.rendering.units import utc
 from flowprism.service.alerts.alert_settings import AlertSettings, Receiver
 from flowprism.service.alerts.http_post import NotDeliveredError

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 import yaml
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.cli.output_errors import name_output_errors
 from flowprism.inventory_file import load_inventory

@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from datamodel.errors import InputError
-from datamodel.findings import Severity
-from datamodel.scan import Scan, Verdict
+from datamodel.reports.findings import Severity
+from datamodel.reports.scan import Scan, Verdict
 from flowprism import pipeline
 from flowprism.analysis_window import parse_window
 from flowprism.cli.arguments.choices import ScanFormat

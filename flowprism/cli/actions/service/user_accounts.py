@@ -14,7 +14,7 @@ import typer
 
 from datamodel.durations import DAY_NS
 from datamodel.errors import InputError
-from datamodel.result_rows import Role, User
+from datamodel.service.result_rows import Role, User
 from flowprism.service.access.audit_log import audit_command
 from flowprism.service.access.tokens import new_token
 from flowprism.service.access.user_accounts import new_user, set_password

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from datamodel.api_models import FabricLink, FabricNode, FabricView, NodeRole
-from datamodel.filters import IncidentFilter, JobFilter
-from datamodel.findings import Finding
-from datamodel.incidents import Incident
-from datamodel.inventory import Attachment, Inventory, Link
+from datamodel.cluster.inventory import Attachment, Inventory, Link
+from datamodel.reports.findings import Finding
+from datamodel.service.api_models import FabricLink, FabricNode, FabricView, NodeRole
+from datamodel.service.filters import IncidentFilter, JobFilter
+from datamodel.service.incidents import Incident
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.queries.lake import kept

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datamodel.api_models import FollowedConnection, PathsDetail, PathsRow
-from datamodel.path_plan import Applied, FollowedPlan, JobPathsState, PlannedConnection
+from datamodel.reports.path_plan import Applied, FollowedPlan, JobPathsState, PlannedConnection
+from datamodel.service.api_models import FollowedConnection, PathsDetail, PathsRow
 from diagnose.paths.follow_up import become
 from flowprism.rendering.formats.path_plan_files import PlanFile, path_plan_file
 from flowprism.service.queries.inventory import in_force

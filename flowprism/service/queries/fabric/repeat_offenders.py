@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from datamodel.api_models import OffenderView, RepeatOffender
 from datamodel.durations import DAY_NS, HOUR_NS
-from datamodel.patterns import StoredPatterns
-from datamodel.report import Window
+from datamodel.reconstructed.patterns import StoredPatterns
+from datamodel.reports.report import Window
+from datamodel.service.api_models import OffenderView, RepeatOffender
 from diagnose.patterns.host_windows import WindowLateness, by_host, count_late_stretches, over_windows
 from diagnose.patterns.repeat_offenders import rank_hosts
 from flowprism.service.queries.inventory import in_force

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datamodel.api_models import RepeatOffender
 from datamodel.durations import DAY_NS
-from datamodel.report import Window
-from datamodel.weekly_report import WeeklyReport
+from datamodel.reports.report import Window
+from datamodel.service.api_models import RepeatOffender
+from datamodel.service.weekly_report import WeeklyReport
 from diagnose.patterns.repeat_offenders import TOLERATED_RATIO
 from flowprism.rendering.units import plural, share, utc
 from flowprism.service.queries.fabric.repeat_offenders import repeat_offenders

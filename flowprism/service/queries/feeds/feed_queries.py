@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
 from datamodel.durations import HOUR_NS, MINUTE_NS
-from datamodel.report import Window
-from datamodel.result_rows import FeedStatistics
+from datamodel.reports.report import Window
+from datamodel.service.api_models import ComponentStatus, ExporterSampling, FeedRow
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.service.job_state import ExporterHeard
 from flowprism.service.stores import Stores
 from storage.database import components as kept

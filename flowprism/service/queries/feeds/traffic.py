@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datamodel.api_models import ClassShare, TrafficView
-from datamodel.scan import Scan
-from datamodel.traffic import MEANINGS, TRAFFIC_CLASSES
+from datamodel.reconstructed.traffic import MEANINGS, TRAFFIC_CLASSES
+from datamodel.reports.scan import Scan
+from datamodel.service.api_models import ClassShare, TrafficView
 from flowprism.service.stores import Stores
 from storage.database.scans.scan_records import scans
 

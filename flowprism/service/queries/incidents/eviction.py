@@ -7,14 +7,14 @@ from statistics import median
 
 import numpy as np
 
+from datamodel.cluster.inventory import Host, Inventory
 from datamodel.durations import HOUR_NS
 from datamodel.errors import FlowprismError
-from datamodel.eviction import EvictionAdvice
-from datamodel.filters import EventFilter
-from datamodel.findings import ChangeKind, Event
-from datamodel.incidents import Incident
-from datamodel.inventory import Host, Inventory
-from datamodel.result_rows import JobRecord
+from datamodel.reports.eviction import EvictionAdvice
+from datamodel.reports.findings import ChangeKind, Event
+from datamodel.service.filters import EventFilter
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import JobRecord
 from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow_host
 from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts
 from flowprism.eviction_plans.plans import eviction_plans

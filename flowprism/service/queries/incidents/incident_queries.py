@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from datamodel.api_models import AlertRow, IncidentDetail, IncidentRow, Note
-from datamodel.filters import IncidentFilter
-from datamodel.profiles import IncidentProfiles
-from datamodel.result_rows import Baseline, IncidentNote
+from datamodel.service.api_models import AlertRow, IncidentDetail, IncidentRow, Note
+from datamodel.service.filters import IncidentFilter
+from datamodel.service.result_rows import Baseline, IncidentNote
+from datamodel.telemetry.profiles import IncidentProfiles
 from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.queries.visibility import can_see, masked, require, restrict_tenant
 from flowprism.service.stores import Stores

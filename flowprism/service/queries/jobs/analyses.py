@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.analysis import Analysis
 from datamodel.errors import LimitExceededError
-from datamodel.filters import EventFilter, IncidentFilter
-from datamodel.findings import Event
 from datamodel.frame import Frame
-from datamodel.incidents import Incident
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
-from datamodel.result_rows import JobRecord, LayoutRecord
-from datamodel.timeline import Timelines
-from datamodel.transfers import PAIRS
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reconstructed.transfers import PAIRS
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
+from datamodel.service.filters import EventFilter, IncidentFilter
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import JobRecord, LayoutRecord
 from flowprism import __version__
 from flowprism.rendering.names import Names, names_of
 from flowprism.service.queries.inventory import in_force

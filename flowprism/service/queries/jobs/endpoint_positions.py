@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.layout import Groups
+from datamodel.reports.layout import Groups
 from flowprism.rendering.endpoint_order import EndpointOrder, placed
 from flowprism.service.stores import Stores
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datamodel.filters import EventFilter
-from datamodel.findings import Event
+from datamodel.reports.findings import Event
+from datamodel.service.filters import EventFilter
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.jobs import overview

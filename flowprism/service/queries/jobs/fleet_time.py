@@ -9,12 +9,12 @@ import numpy as np
 
 from datamodel.durations import DAY_NS
 from datamodel.errors import FlowprismError
-from datamodel.filters import EventFilter
-from datamodel.findings import Event, EventKind, Finding
-from datamodel.fleet_time import FleetTime
-from datamodel.report import Window
-from datamodel.result_rows import JobRecord
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Event, EventKind, Finding
+from datamodel.reports.fleet_time import FleetTime
+from datamodel.reports.report import Window
+from datamodel.service.filters import EventFilter
+from datamodel.service.result_rows import JobRecord
 from diagnose.eviction.advice import slow_host
 from diagnose.training_time.account import training_time
 from diagnose.training_time.fleet import AccountPiece, JobAccount, fleet_time

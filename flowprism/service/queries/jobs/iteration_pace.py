@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from datamodel.api_models import Trend
 from datamodel.durations import DAY_NS, HOUR_NS, MINUTE_NS
-from datamodel.findings import Severity
-from datamodel.incidents import Incident
+from datamodel.reports.findings import Severity
+from datamodel.service.api_models import Trend
+from datamodel.service.incidents import Incident
 from storage.database.connection import Database
 from storage.database.jobs.overview import RANKS, Stretch, stretches
 
@@ -26,7 +26,7 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class IterationPace:
-    """How fast a job goes; see `datamodel.api_models.JobRow`."""
+    """How fast a job goes; see `datamodel.service.api_models.JobRow`."""
 
     trend: Trend
     iteration_s: float | None

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from datamodel.durations import DAY_NS
-from datamodel.filters import JobFilter
-from datamodel.job_state import JobState
+from datamodel.service.filters import JobFilter
+from datamodel.service.job_state import JobState
 from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.pattern_view import FunctionPattern, PatternView
-from datamodel.patterns import FUNCTION_NAMES, StoredPatterns
+from datamodel.reconstructed.patterns import FUNCTION_NAMES, StoredPatterns
+from datamodel.service.pattern_view import FunctionPattern, PatternView
 from diagnose.patterns.function_distance import function_distances
 from flowprism.service.queries.jobs.job_queries import visible
 from flowprism.service.stores import Stores

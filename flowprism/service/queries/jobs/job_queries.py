@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.api_models import IterationPoint, IterationSeries, JobDetail, JobRow, LayoutSince, Trend
 from datamodel.durations import HOUR_NS, MINUTE_NS
-from datamodel.filters import JobFilter
 from datamodel.frame import Frame
-from datamodel.job_state import Judgement
-from datamodel.layout import Layout
-from datamodel.report import Iteration
+from datamodel.reports.layout import Layout
+from datamodel.reports.report import Iteration
+from datamodel.service.api_models import IterationPoint, IterationSeries, JobDetail, JobRow, LayoutSince, Trend
+from datamodel.service.filters import JobFilter
+from datamodel.service.job_state import Judgement
 from flowprism.service.queries.jobs import iteration_pace
 from flowprism.service.queries.jobs.job_states import JudgedJob, job_states, situation, states_of
 from flowprism.service.queries.jobs.post_training import post_training
@@ -150,7 +150,7 @@ def iterations(
 
 
 def iteration_frame(stores: Stores, name: str, start_ns: int, end_ns: int) -> Frame:
-    """A job's iterations that ended in [start_ns, end_ns), in order of time (`datamodel.scan_history.ITERATIONS`)."""
+    """A job's iterations (`datamodel.service.scan_history.ITERATIONS`) that ended in [start_ns, end_ns), by time."""
     selection = Selection(start_ns=start_ns, end_ns=end_ns, jobs=frozenset({name}))
     frame, _ = kept(stores, "iterations", selection)
     return frame.take((frame["end_ns"] >= start_ns) & (frame["end_ns"] < end_ns)).sort("end_ns", "index")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from datamodel.filters import JobFilter
-from datamodel.job_state import Judgement
-from datamodel.scan import JobScan, Verdict
+from datamodel.reports.scan import JobScan, Verdict
+from datamodel.service.filters import JobFilter
+from datamodel.service.job_state import Judgement
 from flowprism.service.job_state import JobEvidence, PolicyScan, Situation, judge, state_rules
 from flowprism.service.queries.feeds.feed_queries import last_reports
 from flowprism.service.stores import Stores

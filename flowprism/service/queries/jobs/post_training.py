@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.traffic import PostTraining
+from datamodel.reconstructed.traffic import PostTraining
 from flowprism.service.stores import Stores
 from storage.database.scans.scan_records import scans_around
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.frame import Frame
-from datamodel.timeline import SPAN_NAMES
+from datamodel.reconstructed.timeline import SPAN_NAMES
 
 Int = npt.NDArray[np.int64]
 

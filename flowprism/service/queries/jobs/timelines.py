@@ -9,7 +9,7 @@ import numpy as np
 
 from datamodel.errors import LimitExceededError
 from datamodel.frame import Frame
-from datamodel.timeline import Timelines
+from datamodel.reconstructed.timeline import Timelines
 from flowprism.service.queries.jobs.job_queries import iteration_frame, visible
 from flowprism.service.queries.lake import kept, kept_timelines
 from flowprism.service.stores import Stores

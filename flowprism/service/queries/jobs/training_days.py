@@ -6,11 +6,11 @@ import numpy as np
 
 from datamodel.durations import DAY_NS
 from datamodel.errors import LimitExceededError
-from datamodel.filters import EventFilter
 from datamodel.frame import Frame
-from datamodel.result_rows import JobRecord
-from datamodel.streams import Int
-from datamodel.training_time import TrainingDays
+from datamodel.reconstructed.streams import Int
+from datamodel.reports.training_time import TrainingDays
+from datamodel.service.filters import EventFilter
+from datamodel.service.result_rows import JobRecord
 from diagnose.training_time.account import training_time
 from diagnose.training_time.intervals import job_intervals
 from flowprism.service.queries.jobs.job_queries import iteration_frame, summary

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.report import Window
+from datamodel.reports.report import Window
 from flowprism.service.scans.window_analysis import FeedGap, WindowResult
 from storage.database.connection import Database
 from storage.database.feed_statistics import losses

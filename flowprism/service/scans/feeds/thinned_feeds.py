@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from capture.sflow.reasons import THINNED_SAMPLES
 from datamodel.durations import HOUR_NS
-from datamodel.findings import Evidence, Finding, Subject
-from datamodel.report import Window
-from datamodel.result_rows import FeedStatistics
+from datamodel.reports.findings import Evidence, Finding, Subject
+from datamodel.reports.report import Window
+from datamodel.service.result_rows import FeedStatistics
 from diagnose.finding_text import finding_id, listed
 from flowprism.service.scans.window_analysis import WindowResult
 from storage.database.connection import Database

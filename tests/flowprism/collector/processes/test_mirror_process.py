@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from capture.reader import read_all
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from storage.lake.lake_reader import read_lake
 from storage.lake.log import read_manifests
 from tests.capture.frames import pcap, tcp_frame

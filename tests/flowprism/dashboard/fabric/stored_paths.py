@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from capture.reader import merged
-from datamodel.analysis import Analysis
-from datamodel.flows import Flows
-from datamodel.ingest_result import IngestResult
-from datamodel.inventory import JobLabel
-from datamodel.path_plan import PathPlan
+from datamodel.cluster.inventory import JobLabel
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.path_plan import PathPlan
+from datamodel.telemetry.flows import Flows
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.rendering.formats.path_plan_files import path_plan_csv
 from flowprism.scan_verdict import judge_report

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.service.config.settings import ScanSettings, Settings
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.api_models import FabricLink
+from datamodel.service.api_models import FabricLink
 from flowprism.dashboard.fabric.pair_routes import routes, shared
 
 LINKS = [

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from capture.sflow.reasons import THINNED_SAMPLES
-from datamodel.api_models import FeedRow
+from datamodel.service.api_models import FeedRow
 from flowprism.dashboard.feeds.feed_health import judged
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from capture.sflow.reasons import THINNED_SAMPLES
-from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
-from datamodel.report import ExporterClock
-from datamodel.result_rows import FeedStatistics
+from datamodel.reports.report import ExporterClock
+from datamodel.service.api_models import ComponentStatus, ExporterSampling, FeedRow
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.dashboard.feeds.feed_view import draw_records, running, shown, summary
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

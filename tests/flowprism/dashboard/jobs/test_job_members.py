@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datamodel.api_models import LayoutSince
-from datamodel.layout import Groups, Layout
+from datamodel.reports.layout import Groups, Layout
+from datamodel.service.api_models import LayoutSince
 from flowprism.dashboard.jobs.job_members import MembershipInterval, members
 from flowprism.rendering.names import EndpointName, Names
 

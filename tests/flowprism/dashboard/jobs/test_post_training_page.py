@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from datamodel.analysis import Analysis
 from datamodel.frame import concat
-from datamodel.traffic import PostTraining
+from datamodel.reconstructed.traffic import PostTraining
+from datamodel.reports.analysis import Analysis
 from flowprism.evaluation.cases.classes import class_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.rendering import units

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.timeline import SPAN_NAMES, SPANS, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS, Timelines
 
 Row = tuple[int, int, str, float, float, int, int, int]  # endpoint, iteration, span, start, end, peer, bytes, group
 

@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from datamodel.analysis import Analysis
-from datamodel.endpoint_rates import RATES
 from datamodel.frame import Frame
+from datamodel.reconstructed.endpoint_rates import RATES
+from datamodel.reports.analysis import Analysis
 from flowprism.rendering.formats.html import render_html
 from flowprism.rendering.names import names_of
 from tests.flowprism import sample

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackDescriptor, TrackEvent
 
-from datamodel.analysis import Analysis
 from datamodel.frame import concat
-from datamodel.timeline import SPAN_NAMES, SPANS
+from datamodel.reconstructed.timeline import SPAN_NAMES, SPANS
+from datamodel.reports.analysis import Analysis
 from flowprism.rendering.endpoint_order import positions
 from flowprism.rendering.formats.perfetto import write_trace
 from flowprism.rendering.names import names_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from datamodel.report import Report
+from datamodel.reports.report import Report
 from flowprism.rendering.formats.report_json import render_json
 from tests.flowprism import sample
 

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from datamodel.report import Report
+from datamodel.reports.report import Report
 from flowprism.rendering.formats.text import print_report
 from flowprism.rendering.names import names_of
 from flowprism.rendering.phrases import verdict

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from datamodel.errors import InputError
-from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.reconstructed.timeline import SPAN_NAMES, Timelines
 from flowprism.rendering.formats.timelines_file import read_timelines, to_arrow, write_timelines
 from tests.flowprism import sample
 

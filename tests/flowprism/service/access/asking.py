@@ -10,7 +10,7 @@ import anyio
 import httpx
 from fastapi import FastAPI
 
-from datamodel.result_rows import Role, User
+from datamodel.service.result_rows import Role, User
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.access.passwords import hash_password
 from flowprism.service.access.tokens import new_token

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from datamodel.inventory import Inventory
-from datamodel.path_plan import FollowedPlan, JobPathsState, PathPlan, PlannedConnection, PlanOutcome
-from datamodel.result_rows import Role
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.path_plan import FollowedPlan, JobPathsState, PathPlan, PlannedConnection, PlanOutcome
+from datamodel.service.result_rows import Role
 from flowprism.service.access import passwords
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.access.tokens import new_token

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from datamodel.errors import InputError
-from datamodel.result_rows import Role, User
+from datamodel.service.result_rows import Role, User
 from flowprism.service.access.login_sessions import log_in, log_out, logged_in
 from flowprism.service.access.passwords import hash_password, verify_password
 from flowprism.service.access.tokens import new_token, role_by, valid_token

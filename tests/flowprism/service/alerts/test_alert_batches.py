@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.alerts import OutgoingAlert
-from datamodel.result_rows import IncidentNote
+from datamodel.service.alerts import OutgoingAlert
+from datamodel.service.result_rows import IncidentNote
 from flowprism.service.alerts.alert_batches import (
     MOST_TOGETHER,
     acknowledged,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.alerts import OutgoingAlert
-from datamodel.result_rows import IncidentNote
+from datamodel.service.alerts import OutgoingAlert
+from datamodel.service.result_rows import IncidentNote
 from flowprism.service.alerts import alerter
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.alerter import Alerter, run

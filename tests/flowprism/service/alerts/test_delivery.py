@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from datamodel.alerts import OutgoingAlert
-from datamodel.host_cause import HostAnswer
-from datamodel.profiles import IncidentProfiles, ProfileReport
-from datamodel.result_rows import IncidentNote
+from datamodel.reports.host_cause import HostAnswer
+from datamodel.service.alerts import OutgoingAlert
+from datamodel.service.result_rows import IncidentNote
+from datamodel.telemetry.profiles import IncidentProfiles, ProfileReport
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.alert_text import body
 from flowprism.service.alerts.alertmanager import posted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.alerts import OutgoingAlert
-from datamodel.incidents import IncidentChange
+from datamodel.service.alerts import OutgoingAlert
+from datamodel.service.incidents import IncidentChange
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.outbox import alerts_of, reminders
 from tests.flowprism.service.alerts import told

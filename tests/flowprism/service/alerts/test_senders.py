@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from datamodel.alerts import Alert, AlertChange, AlertMessage
 from datamodel.errors import InputError
-from datamodel.eviction import EvictionAdvice, EvictionPlan
-from datamodel.incidents import Incident
+from datamodel.reports.eviction import EvictionAdvice, EvictionPlan
+from datamodel.service.alerts import Alert, AlertChange, AlertMessage
+from datamodel.service.incidents import Incident
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings
 from flowprism.service.alerts.alertmanager import posted
 from flowprism.service.alerts.http_post import NotDeliveredError

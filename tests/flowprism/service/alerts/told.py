@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from datamodel.incidents import IncidentChange
-from datamodel.result_rows import ScanRecord
+from datamodel.service.incidents import IncidentChange
+from datamodel.service.result_rows import ScanRecord
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.outbox import alerts_of
 from storage.database.connection import Database

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from datamodel.api_models import ComponentStatus
+from datamodel.service.api_models import ComponentStatus
 from storage.database.components import save_component
 from tests.flowprism.dashboard.fabric.stored_paths import PathScans, case
 from tests.flowprism.profiles.stored_profiles import read_profiles_of

@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 
-from datamodel.api_models import ComponentStatus
-from datamodel.result_rows import IncidentNote
-from datamodel.scan import JobScan
+from datamodel.reports.scan import JobScan
+from datamodel.service.api_models import ComponentStatus
+from datamodel.service.result_rows import IncidentNote
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.access.dependencies import require_viewer
 from flowprism.service.app import application

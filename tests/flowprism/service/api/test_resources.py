@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.api_models import ComponentStatus
+from datamodel.service.api_models import ComponentStatus
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.components import save_component

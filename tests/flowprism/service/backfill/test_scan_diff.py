@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.findings import Finding, Subject
-from datamodel.layout import Groups, Layout
-from datamodel.result_rows import LayoutRecord
-from datamodel.scan import JobScan, Scan
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.scan import JobScan, Scan
+from datamodel.service.result_rows import LayoutRecord
 from flowprism.service.backfill.scan_diff import Difference, differences
 from tests.storage.database.results import job, kept
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.dashboard.page_templates import environment
 from flowprism.service.components.api import make_ready
 from flowprism.service.stores import Stores

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from datamodel.durations import MINUTE_NS
-from datamodel.result_rows import FeedStatistics
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.service.components.feed_minutes import FeedMinutes
 from storage.database.connection import Database
 from storage.database.feed_statistics import feed_statistics

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from capture.configured_rates import SamplingRates
-from datamodel.api_models import CountedRate, ExporterSampling
-from datamodel.exporter_stats import ExporterStats, SamplingRateMismatch
+from datamodel.service.api_models import CountedRate, ExporterSampling
+from datamodel.telemetry.exporter_stats import ExporterStats, SamplingRateMismatch
 from flowprism.service.components.feed_sampling import sampled
 
 

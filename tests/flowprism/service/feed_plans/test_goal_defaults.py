@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from datamodel.result_rows import FeedStatistics
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.feed_plan.goal import FeedGoal
 from flowprism.service.config.settings import Settings
 from flowprism.service.feed_plans.goal_defaults import goal_defaults, present_feed

@@ -11,9 +11,9 @@ import numpy as np
 from capture.configured_rates import SamplingRates
 from capture.sflow.sflow_decoder import SflowDecoder
 from capture.tables.address_book import AddressBook
-from datamodel.counters import COUNTERS
+from datamodel.cluster.inventory import Endpoint, Host, Inventory, Switch
 from datamodel.frame import concat
-from datamodel.inventory import Endpoint, Host, Inventory, Switch
+from datamodel.telemetry.counters import COUNTERS
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.object_names import Writer, make_folders
 from tests.capture.sflow.wire import DEVICE, batch, counters, datagram, host_cpu, nvidia_gpu, tagged, words

@@ -8,10 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from datamodel.findings import Subject, Suspect
-from datamodel.incidents import Incident
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.layout import Groups
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
+from datamodel.reports.findings import Subject, Suspect
+from datamodel.reports.layout import Groups
+from datamodel.service.incidents import Incident
 from flowprism.service.config.settings import Settings
 from flowprism.service.host_metrics.host_selection import MOST_SUSPECTS, HostSelection, select_hosts
 from flowprism.service.host_metrics.host_watch import AGAIN_NS, SETTLED_NS, HostWatch, answer_of

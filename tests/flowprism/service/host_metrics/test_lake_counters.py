@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
 from flowprism.service.config.settings import Settings
 from flowprism.service.host_metrics.host_selection import HostSelection
 from flowprism.service.host_metrics.host_watch import SETTLED_NS, HostWatch, answer_of

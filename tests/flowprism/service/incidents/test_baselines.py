@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Finding, Subject
 from datamodel.frame import Frame
-from datamodel.incidents import Incident
-from datamodel.layout import Layout
-from datamodel.report import Detectability, FeedSummary, Iteration, Provenance, Report, Window
-from datamodel.result_rows import Baseline
-from datamodel.timeline import SPANS, Timelines
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.layout import Layout
+from datamodel.reports.report import Detectability, FeedSummary, Iteration, Provenance, Report, Window
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import Baseline
 from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents.baselines import ComparedWindow, compare_window
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodel.findings import Finding, Severity, Subject, SubjectType, Suspect
-from datamodel.incidents import Incident, IncidentUpdate
-from datamodel.report import FeedSummary, Window
-from datamodel.scan import JobScan, Scan, Verdict
+from datamodel.reports.findings import Finding, Severity, Subject, SubjectType, Suspect
+from datamodel.reports.report import FeedSummary, Window
+from datamodel.reports.scan import JobScan, Scan, Verdict
+from datamodel.service.incidents import Incident, IncidentUpdate
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan
 
 S = 1_000_000_000

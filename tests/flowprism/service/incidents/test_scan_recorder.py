@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capture.records.record_writer import write_records
-from datamodel.flows import Flows
+from datamodel.telemetry.flows import Flows
 from flowprism import cli
 from storage.database.connection import Database
 from storage.database.incidents.incident_records import history, incidents

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.api_models import ComponentStatus
+from datamodel.service.api_models import ComponentStatus
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring import health
 from flowprism.service.monitoring.health import checks

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
-from datamodel.api_models import ComponentStatus
+from datamodel.service.api_models import ComponentStatus
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from datamodel.durations import HOUR_NS, MINUTE_NS
-from datamodel.weekly_report import WeeklyReport
+from datamodel.service.weekly_report import WeeklyReport
 from flowprism.service.config.settings import Settings
 from flowprism.service.queries.fabric.weekly_report import WEEK_NS, report_text, report_title, weekly_report
 from flowprism.service.reports import weekly_sender

@@ -8,8 +8,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from capture.export_decoder import ExportDecoder
-from datamodel.flows import Flows
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
+from datamodel.telemetry.flows import Flows
 from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, DemoBursts, build_datagrams, load_bundled
 from flowprism.inventory_file import load_inventory
 from storage.lake.lake_writer import CommitBatch, LakeWriter

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.findings import Finding
-from datamodel.flows import Flows
+from datamodel.reports.findings import Finding
+from datamodel.telemetry.flows import Flows
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.worker_pool import WorkerPool
 from storage.lake.lake_reader import read_lake

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.findings import Event
+from datamodel.reports.findings import Event
 from flowprism.service.scans.event_merge import SAME_NS, merge_events
 
 PAUSE = Event(job="j", kind="pause", start_ns=100 * SAME_NS, end_ns=None, detail="in silence")

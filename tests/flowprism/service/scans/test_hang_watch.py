@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.findings import Event
-from datamodel.flows import Flows
-from datamodel.incidents import Incident
-from datamodel.result_rows import WATCH, ScanRecord
-from datamodel.scan import Scan
+from datamodel.reports.findings import Event
+from datamodel.reports.scan import Scan
+from datamodel.service.incidents import Incident
+from datamodel.service.result_rows import WATCH, ScanRecord
+from datamodel.telemetry.flows import Flows
 from flowprism.evaluation.cases.faulty import hanging
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.training import Training, draw

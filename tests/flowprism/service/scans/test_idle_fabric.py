@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.result_rows import FeedStatistics
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.stores import Stores

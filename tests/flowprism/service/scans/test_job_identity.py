@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datamodel.analysis import Analysis
-from datamodel.findings import Event, Finding, Subject
 from datamodel.frame import empty
-from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
-from datamodel.result_rows import JobRecord
-from datamodel.timeline import SPANS, Timelines
-from datamodel.transfers import PAIRS
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reconstructed.transfers import PAIRS
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.findings import Event, Finding, Subject
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
+from datamodel.service.result_rows import JobRecord
 from flowprism.service.scans.job_identity import assign_stable_ids, renamed
 
 

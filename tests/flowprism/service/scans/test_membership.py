@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.layout import Groups
-from datamodel.report import JobReport
-from datamodel.result_rows import JobRecord
+from datamodel.reports.layout import Groups
+from datamodel.reports.report import JobReport
+from datamodel.service.result_rows import JobRecord
 from flowprism.service.scans.membership import changes
 from tests.storage.database import results
 

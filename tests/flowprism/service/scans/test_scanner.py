@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.api_models import ScanRequest
-from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
-from datamodel.patterns import FUNCTION_NAMES
-from datamodel.result_rows import FeedStatistics
+from datamodel.reconstructed.patterns import FUNCTION_NAMES
+from datamodel.service.api_models import ScanRequest
+from datamodel.service.result_rows import FeedStatistics
+from datamodel.telemetry.flows import FLOWS, Flows
 from flowprism.demo.demo_feed import FAULT_FROM_S
 from flowprism.service.config.settings import Settings
 from flowprism.service.queries.incidents.incident_queries import incident

@@ -24,7 +24,7 @@ from typing import Any, Self
 
 import pytest
 
-from datamodel.incidents import Incident
+from datamodel.service.incidents import Incident
 from flowprism.collector.status import FILE
 from flowprism.service.config.settings import Settings
 from flowprism.service.config.settings_file import load_settings

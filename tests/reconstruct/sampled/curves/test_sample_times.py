@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import FLOWS
 from datamodel.frame import Frame
+from datamodel.telemetry.flows import FLOWS
 from reconstruct.sampled.curves.sample_times import stamps
 
 MS = 1_000_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import Flows
 from datamodel.frame import concat
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.flows import Flows
 from reconstruct.sampled.folding.folded_messages import messages
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob, find_sampled_jobs
 from tests.reconstruct.sampled.training import PACKET_BYTES, Message, iteration_ends, ring, sampled

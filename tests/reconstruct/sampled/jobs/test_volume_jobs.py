@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame, concat
+from datamodel.telemetry.flows import FLOWS, TCP, Flows
 from reconstruct.sampled.jobs.volume_jobs import jobs_by_volume
 
 NAMES = tuple(f"10.0.0.{n}" for n in range(1, 33))

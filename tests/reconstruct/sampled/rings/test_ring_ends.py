@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.streams import Float
+from datamodel.reconstructed.streams import Float
 from reconstruct.sampled.rings.ring_ends import Burst, ring_ends
 
 MS = 1e6

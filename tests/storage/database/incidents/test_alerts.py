@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.alerts import GIVEN_UP_NS, Alert, AlertTally, OutgoingAlert
-from datamodel.incidents import IncidentChange
-from datamodel.result_rows import IncidentNote
+from datamodel.service.alerts import GIVEN_UP_NS, Alert, AlertTally, OutgoingAlert
+from datamodel.service.incidents import IncidentChange
+from datamodel.service.result_rows import IncidentNote
 from storage.database.connection import Database
 from storage.database.incidents.alerts import (
     add_alerts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.result_rows import IncidentNote
+from datamodel.service.result_rows import IncidentNote
 from storage.database.connection import Database
 from storage.database.incidents.incident_records import add_note, forget_incidents, incident, incidents, notes
 from storage.database.scans.scan_records import ScanResult, save_scan

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from datamodel.filters import EventFilter, IncidentFilter, JobFilter
-from datamodel.findings import Event
-from datamodel.incidents import IncidentChange
-from datamodel.report import Detectability
-from datamodel.result_rows import IncidentNote
+from datamodel.reports.findings import Event
+from datamodel.reports.report import Detectability
+from datamodel.service.filters import EventFilter, IncidentFilter, JobFilter
+from datamodel.service.incidents import IncidentChange
+from datamodel.service.result_rows import IncidentNote
 from storage.database.connection import Database, upsert
 from storage.database.incidents.incident_pages import incident_key, incident_page, kept_incident
 from storage.database.incidents.incident_records import add_note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import update
 
 from datamodel.frame import Frame
-from datamodel.patterns import FUNCTIONS, PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
+from datamodel.reconstructed.patterns import FUNCTIONS, PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
 from storage.database.connection import Database
 from storage.database.scans.endpoint_patterns import newest_patterns, stored_patterns
 from storage.database.scans.scan_records import ScanResult, forget_scans, save_scan

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from datamodel.filters import ScanFilter
-from datamodel.scan import JobScan, Scan, Verdict
+from datamodel.reports.scan import JobScan, Scan, Verdict
+from datamodel.service.filters import ScanFilter
 from storage.database.connection import Database
 from storage.database.scans import scan_pages
 from storage.database.scans.scan_pages import kept_scan, scan_key, scan_page

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from datamodel.filters import EventFilter
-from datamodel.findings import Event
-from datamodel.incidents import IncidentChange
-from datamodel.layout import Groups
+from datamodel.reports.findings import Event
+from datamodel.reports.layout import Groups
+from datamodel.service.filters import EventFilter
+from datamodel.service.incidents import IncidentChange
 from storage.database.connection import Database
 from storage.database.incidents.incident_records import history, incidents
 from storage.database.jobs.overview import events

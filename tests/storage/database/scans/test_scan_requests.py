@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.api_models import ScanRequest
+from datamodel.service.api_models import ScanRequest
 from storage.database.connection import Database
 from storage.database.scans.scan_requests import ask, finish, forget_requests, next_requests, request, requests, start
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from datamodel.errors import InputError
-from datamodel.truth import Truth
+from datamodel.reports.truth import Truth
 from flowprism.cli import app
 from flowprism.evaluation.scores import MEANINGS, compute_scores
 from flowprism.rendering.formats.report_json import render_json

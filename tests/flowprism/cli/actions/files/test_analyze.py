@@ -13,10 +13,10 @@ import pyarrow.parquet
 import pytest
 from rich.console import Console
 
-from datamodel.analysis import Analysis
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from datamodel.inventory import Inventory
-from datamodel.report import Report
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import Report
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.progress import Progress
 from tests.flowprism import sample

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from datamodel.path_plan import PathPlan
+from datamodel.reports.path_plan import PathPlan
 from flowprism.cli import main
 from simulate.case import write_case
 from simulate.scenarios.base_job import ScenarioOptions

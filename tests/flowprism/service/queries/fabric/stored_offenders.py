@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
 from datamodel.frame import Frame
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.patterns import PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
+from datamodel.reconstructed.patterns import PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from datamodel.cluster.inventory import Inventory
 from datamodel.errors import PermissionDeniedError
-from datamodel.filters import EventFilter
-from datamodel.inventory import Inventory
-from datamodel.result_rows import FeedStatistics
+from datamodel.service.filters import EventFilter
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.service.queries.fabric.fabric_queries import fabric
 from flowprism.service.queries.feeds.feed_queries import components, feeds
 from flowprism.service.queries.inventory import inventory, replace_inventory

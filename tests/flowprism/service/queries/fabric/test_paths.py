@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from datamodel.path_plan import PathPlan
+from datamodel.reports.path_plan import PathPlan
 from flowprism.service.viewer import Viewer
 from tests.flowprism.dashboard.fabric.stored_paths import TENANT, PathScans, applied, case
 from tests.flowprism.service.api.client import Client, client

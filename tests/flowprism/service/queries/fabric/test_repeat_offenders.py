@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.analysis import Analysis
+from datamodel.reports.analysis import Analysis
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions

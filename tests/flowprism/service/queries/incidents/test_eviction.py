@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.findings import Event, Membership
-from datamodel.incidents import Incident
-from datamodel.inventory import Inventory
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.findings import Event, Membership
+from datamodel.service.incidents import Incident
 from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.profiles import IncidentProfiles
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
+from datamodel.telemetry.profiles import IncidentProfiles
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.access import audit_log

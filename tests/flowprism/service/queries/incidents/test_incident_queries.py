@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from datamodel.errors import PermissionDeniedError
-from datamodel.filters import IncidentFilter
-from datamodel.incidents import IncidentChange
+from datamodel.service.filters import IncidentFilter
+from datamodel.service.incidents import IncidentChange
 from flowprism.service.queries.incidents.incident_queries import (
     acknowledge,
     after_incident,

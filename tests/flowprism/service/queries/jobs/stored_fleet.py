@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from datamodel.findings import Event, Membership, Place, Subject
+from datamodel.cluster.inventory import Endpoint, Host, Inventory
 from datamodel.frame import Frame
-from datamodel.incidents import Incident
-from datamodel.inventory import Endpoint, Host, Inventory
-from datamodel.report import JobReport
-from datamodel.scan_history import ITERATIONS
+from datamodel.reports.findings import Event, Membership, Place, Subject
+from datamodel.reports.report import JobReport
+from datamodel.service.incidents import Incident
+from datamodel.service.scan_history import ITERATIONS
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.filters import JobFilter
+from datamodel.service.filters import JobFilter
 from flowprism.service.queries.jobs.iteration_pace import Recent, pace
 from flowprism.service.queries.jobs.job_queries import iterations, job, jobs, trend
 from flowprism.service.stores import Stores

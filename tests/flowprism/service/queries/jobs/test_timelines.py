@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datamodel.analysis import Analysis
 from datamodel.errors import LimitExceededError
 from datamodel.frame import Frame
-from datamodel.timeline import SPANS
+from datamodel.reconstructed.timeline import SPANS
+from datamodel.reports.analysis import Analysis
 from flowprism.rendering.formats.html import render_html
 from flowprism.service.queries.jobs.analyses import kept_analysis, names
 from flowprism.service.queries.jobs.span_downsampling import downsample

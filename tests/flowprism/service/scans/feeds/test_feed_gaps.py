@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from datamodel.findings import Finding, Subject
-from datamodel.report import Window
-from datamodel.result_rows import FeedStatistics
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.report import Window
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.service.config.settings import Settings
 from flowprism.service.scans.feeds.feed_gaps import add_feed_gaps
 from flowprism.service.scans.window_analysis import WindowResult, analyze_window

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from capture.sflow.reasons import THINNED_SAMPLES
-from datamodel.analysis import Analysis
 from datamodel.durations import MINUTE_NS
 from datamodel.frame import empty
-from datamodel.report import FeedSummary, Provenance, Report, Window
-from datamodel.result_rows import FeedStatistics
-from datamodel.timeline import SPANS, Timelines
+from datamodel.reconstructed.timeline import SPANS, Timelines
+from datamodel.reports.analysis import Analysis
+from datamodel.reports.report import FeedSummary, Provenance, Report, Window
+from datamodel.service.result_rows import FeedStatistics
 from flowprism.service.scans.feeds.thinned_feeds import add_thinned_feeds
 from flowprism.service.scans.window_analysis import WindowResult
 from storage.database.connection import Database

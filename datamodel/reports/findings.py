@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.layout import Groups
+from datamodel.reports.layout import Groups
 
 FindingKind = Literal["straggler", "slow_link", "slow_uplink", "hang", "imbalance", "regression", "contention", "feed"]
 Severity = Literal["info", "warning", "critical"]

@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.findings import Finding
-from datamodel.report import FeedSummary, Window
-from datamodel.traffic import PostTraining, ServingSummary
-from datamodel.training_time import TrainingTime
+from datamodel.reconstructed.traffic import PostTraining, ServingSummary
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import FeedSummary, Window
+from datamodel.reports.training_time import TrainingTime
 
 Verdict = Literal["healthy", "findings", "unknown"]
 

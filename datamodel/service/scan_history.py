@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamodel.frame import Column, Schema
-from datamodel.transfers import PAIR_ERRORS
+from datamodel.reconstructed.transfers import PAIR_ERRORS
 
 ITERATIONS = Schema(
     "iterations",

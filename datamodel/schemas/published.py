@@ -1,17 +1,16 @@
-"""JSON Schemas of the published documents, made from the code. `python -m datamodel.schemas DIR` writes them."""
+"""JSON Schemas of the published documents, made from the code."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from datamodel.alerts import AlertMessage
-from datamodel.inventory import Inventory
-from datamodel.report import Report
-from datamodel.scan import Scan
-from datamodel.truth import Truth
+from datamodel.cluster.inventory import Inventory
+from datamodel.reports.report import Report
+from datamodel.reports.scan import Scan
+from datamodel.reports.truth import Truth
+from datamodel.service.alerts import AlertMessage
 
 
 def documents() -> dict[str, dict[str, Any]]:
@@ -30,7 +29,3 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, schema in documents().items():
         (folder / name).write_text(json.dumps(schema, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

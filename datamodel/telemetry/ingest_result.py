@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamodel.exporter_stats import ExporterStats
-from datamodel.flows import Flows, IngestNotes
+from datamodel.telemetry.exporter_stats import ExporterStats
+from datamodel.telemetry.flows import Flows, IngestNotes
 
 
 @dataclass(frozen=True, slots=True)

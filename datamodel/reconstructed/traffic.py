@@ -28,7 +28,7 @@ TRAFFIC = Schema(
     (
         Column("endpoint", "i4", "code", "whose traffic"),
         Column("minute_ns", "i8", "ns", "begin of the minute, UTC"),
-        Column("traffic_class", "i1", "code", "index into datamodel.traffic.TRAFFIC_CLASSES"),
+        Column("traffic_class", "i1", "code", "index into datamodel.reconstructed.traffic.TRAFFIC_CLASSES"),
         Column("sent_bytes", "i8", "B", "new payload that it sent, scaled by the sampling rate"),
         Column("received_bytes", "i8", "B", "new payload that was sent to it"),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.report import Window
+from datamodel.reports.report import Window
 
 
 class GpuHours(Document):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from datamodel.findings import Severity
-from datamodel.layout import Groups, Layout
-from datamodel.scan import Scan
+from datamodel.reports.findings import Severity
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.scan import Scan
 
 NoteKind = Literal["acknowledged", "accepted", "muted", "unmuted", "comment"]
 BaselineOrigin = Literal["measured", "accepted", "layout"]
@@ -86,7 +86,7 @@ class Baseline:
         iteration_ns: duration of an iteration; None where no scan has measured it yet.
         iterations: by how many it was measured.
         iteration_bytes: what the job moves in one; 0 where that is not known.
-        sizes: of the layout, as `datamodel.layout.Sizes` names them; None for one that is not known.
+        sizes: of the layout, as `datamodel.reports.layout.Sizes` names them; None for one that is not known.
     """
 
     job: str
@@ -140,7 +140,7 @@ class FeedStatistics:
     Attributes:
         exporter: agent address and observation domain, as messages name it.
         start_ns, length_ns: the stretch, UTC.
-        datagrams, records, late, duplicates: counted as in `datamodel.exporter_stats`.
+        datagrams, records, late, duplicates: counted as in `datamodel.telemetry.exporter_stats`.
         lost: datagrams; where an exporter numbers its records, as many as would have held them.
         rejected: what was left out, by reason.
     """

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.findings import Evidence, Finding, FindingKind, Severity, Subject, Suspect
+from datamodel.reports.findings import Evidence, Finding, FindingKind, Severity, Subject, Suspect
 
 IncidentState = Literal["suspected", "open", "resolved"]
 ChangeKind = Literal["suspected", "opened", "escalated", "eased", "relocated", "resolved", "reopened", "dismissed"]

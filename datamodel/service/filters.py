@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from datamodel.findings import EventKind, FindingKind, Severity
-from datamodel.incidents import IncidentState
-from datamodel.job_state import JobState
-from datamodel.scan import Verdict
+from datamodel.reports.findings import EventKind, FindingKind, Severity
+from datamodel.reports.scan import Verdict
+from datamodel.service.incidents import IncidentState
+from datamodel.service.job_state import JobState
 
 JobOrder = Literal["id", "worst"]
 

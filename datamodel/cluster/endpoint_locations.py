@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from datamodel.inventory import Inventory, Link
+from datamodel.cluster.inventory import Inventory, Link
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.eviction import EvictionAdvice
-from datamodel.host_cause import HostAnswer
-from datamodel.incidents import Incident
-from datamodel.profiles import ProfileAnswer
+from datamodel.reports.eviction import EvictionAdvice
+from datamodel.reports.host_cause import HostAnswer
+from datamodel.service.incidents import Incident
+from datamodel.telemetry.profiles import ProfileAnswer
 
 AlertChange = Literal["opened", "escalated", "relocated", "resolved", "reopened", "reminder"]
 AlertState = Literal["waiting", "sent", "given_up", "withheld"]

@@ -6,20 +6,20 @@ from typing import Literal
 
 from pydantic import Field
 
-from datamodel.alerts import AlertChange, AlertState
 from datamodel.document import Document
-from datamodel.eviction import EvictionAdvice
-from datamodel.findings import Severity, Subject
-from datamodel.host_cause import HostAnswer
-from datamodel.incidents import Incident, IncidentChange
-from datamodel.job_state import JobState
-from datamodel.layout import Groups, Layout
-from datamodel.path_plan import Applied, JobPathsState, PlannedConnection
-from datamodel.profiles import ProfileAnswer
-from datamodel.report import ExporterClock, Window
-from datamodel.result_rows import NoteKind
-from datamodel.scan import Scan, Verdict
-from datamodel.traffic import PostTraining, ServingSummary, TrafficClass
+from datamodel.reconstructed.traffic import PostTraining, ServingSummary, TrafficClass
+from datamodel.reports.eviction import EvictionAdvice
+from datamodel.reports.findings import Severity, Subject
+from datamodel.reports.host_cause import HostAnswer
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.path_plan import Applied, JobPathsState, PlannedConnection
+from datamodel.reports.report import ExporterClock, Window
+from datamodel.reports.scan import Scan, Verdict
+from datamodel.service.alerts import AlertChange, AlertState
+from datamodel.service.incidents import Incident, IncidentChange
+from datamodel.service.job_state import JobState
+from datamodel.service.result_rows import NoteKind
+from datamodel.telemetry.profiles import ProfileAnswer
 
 NodeRole = Literal["endpoint", "host", "leaf", "spine", "switch"]
 

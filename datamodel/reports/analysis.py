@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from datamodel.exporter_stats import ExporterStats
 from datamodel.frame import Frame, empty
-from datamodel.path_plan import PathPlan
-from datamodel.report import Report
-from datamodel.timeline import Timelines
-from datamodel.traffic import SERVING_PAIRS, TRAFFIC
+from datamodel.reconstructed.timeline import Timelines
+from datamodel.reconstructed.traffic import SERVING_PAIRS, TRAFFIC
+from datamodel.reports.path_plan import PathPlan
+from datamodel.reports.report import Report
+from datamodel.telemetry.exporter_stats import ExporterStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,16 @@ class Analysis:
 
     Attributes:
         report, timelines: see there; codes of all tables count the timelines' addresses.
-        pairs: pair table of each job (`datamodel.transfers.PAIRS`).
-        rates: rates over the mean iteration (`datamodel.endpoint_rates.RATES`) of jobs whose spans are not known.
+        pairs: pair table of each job (`datamodel.reconstructed.transfers.PAIRS`).
+        rates: rates over the mean iteration (`datamodel.reconstructed.endpoint_rates.RATES`) of jobs whose spans are
+            not known.
         exporters: what each exporter of export datagrams sent and lost; none for other inputs.
         plan: of paths between switches; None where no record shows them, or none was asked for.
-        traffic: bytes of each endpoint, minute and class (`datamodel.traffic.TRAFFIC`).
-        serving: pairs of served models (`datamodel.traffic.SERVING_PAIRS`).
-        patterns: what each endpoint of a job is like (`datamodel.patterns.PATTERNS`), where that is known.
-        functions: what it is like in each function (`datamodel.patterns.FUNCTIONS`), likewise.
+        traffic: bytes of each endpoint, minute and class (`datamodel.reconstructed.traffic.TRAFFIC`).
+        serving: pairs of served models (`datamodel.reconstructed.traffic.SERVING_PAIRS`).
+        patterns: what each endpoint of a job is like (`datamodel.reconstructed.patterns.PATTERNS`), where that is
+            known.
+        functions: what it is like in each function (`datamodel.reconstructed.patterns.FUNCTIONS`), likewise.
     """
 
     report: Report

@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import AliasChoices, Field
 
 from datamodel.document import Document
-from datamodel.findings import Event, Finding
-from datamodel.layout import Groups, Layout
-from datamodel.traffic import PostTraining, ServingSummary
-from datamodel.training_time import TrainingTime
+from datamodel.reconstructed.traffic import PostTraining, ServingSummary
+from datamodel.reports.findings import Event, Finding
+from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.training_time import TrainingTime
 
 
 class Provenance(Document):

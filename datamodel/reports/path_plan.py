@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.findings import Finding
-from datamodel.report import Window
+from datamodel.reports.findings import Finding
+from datamodel.reports.report import Window
 
 # `keep` the port; `set` a port that is predicted to lead over the planned cables; `try` ports, as no hash is known;
 # `none`: no port leads there.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from datamodel.api_models import RepeatOffender
 from datamodel.document import Document
-from datamodel.report import Window
+from datamodel.reports.report import Window
+from datamodel.service.api_models import RepeatOffender
 
 
 class WeeklyReport(Document):

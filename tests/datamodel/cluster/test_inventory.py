@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 from pydantic import ValidationError
 
-from datamodel.inventory import Endpoint
+from datamodel.cluster.inventory import Endpoint
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Column, Frame, Schema
-from datamodel.inventory import Link
-from datamodel.streams import Int
+from datamodel.reconstructed.streams import Int
 
 PATH_INTERVALS = Schema(
     "stays",

@@ -1,0 +1,1 @@
+"""The cluster that is known beforehand: its inventory, and where each endpoint of a job sits in it."""

@@ -1,0 +1,1 @@
+"""Tables made from flow records: connections, paths, transfers, operations, timelines and patterns."""

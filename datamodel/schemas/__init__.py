@@ -1,0 +1,1 @@
+"""JSON Schemas of the published documents. `python -m datamodel.schemas DIR` writes them."""
