@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capture.netflow.reasons import NO_TEMPLATE, REASONS, STILL_WAITING, TEMPLATE_LATE, WAITING_FULL
+from capture.netflow.wire.reasons import NO_TEMPLATE, REASONS, STILL_WAITING, TEMPLATE_LATE, WAITING_FULL
 from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Bool, Int
 from datamodel.reports.findings import Evidence, Finding, Severity, Subject

@@ -9,11 +9,17 @@ from collections.abc import Callable, Iterator
 from ipaddress import IPv4Address, IPv6Address
 
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS
-from capture.netflow.definition import Definition, DefinitionError, Specifier, read_definition
-from capture.netflow.element_names import ENTERPRISE_BIT, V5_NAMES, V9_SCOPES, Element, element, v9_field
 from capture.netflow.exported_elements import ExportedElements
-from capture.netflow.netflow_layout import FIRST_DATA_SET, SET_HEADER_BYTES, V5_HEADER_BYTES, V5_RECORD_BYTES, VARIABLE
-from capture.netflow.v5_template import PADDING, V5_FIELDS
+from capture.netflow.templates.definition import Definition, DefinitionError, Specifier, read_definition
+from capture.netflow.templates.element_names import ENTERPRISE_BIT, V5_NAMES, V9_SCOPES, Element, element, v9_field
+from capture.netflow.templates.v5_template import PADDING, V5_FIELDS
+from capture.netflow.wire.netflow_layout import (
+    FIRST_DATA_SET,
+    SET_HEADER_BYTES,
+    V5_HEADER_BYTES,
+    V5_RECORD_BYTES,
+    VARIABLE,
+)
 
 Fields = dict[str, object]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 
-from capture.netflow.element_names import DATA_TYPES, ENTERPRISE_BIT, UNKNOWN, Element, standard_names
+from capture.netflow.templates.element_names import DATA_TYPES, ENTERPRISE_BIT, UNKNOWN, Element, standard_names
 
 _MOST_ELEMENTS = 1 << 16
 _LONGEST_NAME = 256

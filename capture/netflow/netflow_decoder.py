@@ -14,34 +14,13 @@ from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import NETFLOW5, Datagrams
 from capture.exporters.exporter_table import REFUSED, ExporterTable, busiest, collect_stats
 from capture.exporters.forgetting import address_numbers
-from capture.netflow import sampler
-from capture.netflow.datagram_header import UNPLACED
-from capture.netflow.definition import Definition, DefinitionError, FieldLengthError, read_definition
-from capture.netflow.interpret import FLOW_COLUMNS
-from capture.netflow.load_plan import program_of
-from capture.netflow.netflow_layout import (
-    CHUNK,
-    PROGRESS,
-    SAMPLERS,
-    SOURCES,
-    Samplers,
-    Tables,
-    matrix,
-)
-from capture.netflow.pending_sets import SETS, PendingSets
-from capture.netflow.reasons import (
-    BAD_TEMPLATE,
-    DOUBT_TEXTS,
-    LONG_TEMPLATE,
-    NO_TEMPLATE,
-    REASONS,
-    STILL_WAITING,
-    TEMPLATE_LATE,
-    TEMPLATES_EVICTED,
-    TEMPLATES_FULL,
-)
-from capture.netflow.templates import Templates
-from capture.netflow.v5_template import v5_definition
+from capture.netflow.records import sampler
+from capture.netflow.records.interpret import FLOW_COLUMNS
+from capture.netflow.templates.definition import Definition, DefinitionError, FieldLengthError, read_definition
+from capture.netflow.templates.load_plan import program_of
+from capture.netflow.templates.pending_sets import SETS, PendingSets
+from capture.netflow.templates.template_table import Templates
+from capture.netflow.templates.v5_template import v5_definition
 from capture.netflow.walk import (
     ADDRESSES_A_CHUNK,
     DONE,
@@ -53,6 +32,27 @@ from capture.netflow.walk import (
     NEEDS_TEMPLATE,
     NEEDS_WAITING_ROOM,
     decode_batch,
+)
+from capture.netflow.wire.datagram_header import UNPLACED
+from capture.netflow.wire.netflow_layout import (
+    CHUNK,
+    PROGRESS,
+    SAMPLERS,
+    SOURCES,
+    Samplers,
+    Tables,
+    matrix,
+)
+from capture.netflow.wire.reasons import (
+    BAD_TEMPLATE,
+    DOUBT_TEXTS,
+    LONG_TEMPLATE,
+    NO_TEMPLATE,
+    REASONS,
+    STILL_WAITING,
+    TEMPLATE_LATE,
+    TEMPLATES_EVICTED,
+    TEMPLATES_FULL,
 )
 from capture.packets.packet_columns import PACKET
 from capture.packets.packet_rows import PACKET_COLUMNS, last_as_first

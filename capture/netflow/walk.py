@@ -9,11 +9,14 @@ from __future__ import annotations
 from capture.exporters.datagram import NETFLOW5, NETFLOW9, Index
 from capture.exporters.exporter_table import track_sequence
 from capture.jit import jit, wide
-from capture.netflow.datagram_header import CROWDED, NEW_EXPORTER, OPENED, SKIPPED, open_datagram
-from capture.netflow.field_loader import BEYOND, load_columns, load_record
-from capture.netflow.interpret import interpret
-from capture.netflow.irregular_records import COUNTED_BACK, SECTION_TELLS, expand_record, rows_without_section
-from capture.netflow.netflow_layout import (
+from capture.netflow.records.field_loader import BEYOND, load_columns, load_record
+from capture.netflow.records.interpret import interpret
+from capture.netflow.records.irregular_records import COUNTED_BACK, SECTION_TELLS, expand_record, rows_without_section
+from capture.netflow.records.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, exported_rate, learn_rate, no_sampler
+from capture.netflow.templates.pending_sets import keep_waiting
+from capture.netflow.templates.template_table import find, find_exact, same_definition
+from capture.netflow.wire.datagram_header import CROWDED, NEW_EXPORTER, OPENED, SKIPPED, open_datagram
+from capture.netflow.wire.netflow_layout import (
     BIFLOW,
     CHUNK,
     EMPTY,
@@ -36,8 +39,7 @@ from capture.netflow.netflow_layout import (
     Row,
     Tables,
 )
-from capture.netflow.pending_sets import keep_waiting
-from capture.netflow.reasons import (
+from capture.netflow.wire.reasons import (
     BAD_SET,
     BAD_TEMPLATE,
     BYTES_LEFT,
@@ -55,8 +57,6 @@ from capture.netflow.reasons import (
     SHORT_SET,
     WITHDRAWN_OVER_UDP,
 )
-from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, exported_rate, learn_rate, no_sampler
-from capture.netflow.templates import find, find_exact, same_definition
 from capture.packets.headers import be16
 from capture.tables.address_book import Book
 from capture.tables.read_buffer import Bytes

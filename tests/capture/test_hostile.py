@@ -13,7 +13,7 @@ import pytest
 from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import Datagrams
 from capture.exporters.exporter_table import MOST_EXPORTERS
-from capture.netflow.templates import MOST_TEMPLATES
+from capture.netflow.templates.template_table import MOST_TEMPLATES
 from datamodel.telemetry.exporter_stats import ExporterStats
 from tests.capture.batches import arrived
 from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, record5, sflow, template

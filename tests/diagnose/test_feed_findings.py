@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capture.netflow.reasons import REASONS, TEMPLATE_LATE
+from capture.netflow.wire.reasons import REASONS, TEMPLATE_LATE
 from datamodel.cluster.endpoint_locations import locate_endpoints
 from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Int

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from capture.netflow.netflow_layout import (
+from capture.netflow.templates.v5_template import V5_FIELDS
+from capture.netflow.wire.netflow_layout import (
     FIRST_DATA_SET,
     IPFIX_HEADER_BYTES,
     IPFIX_OPTIONS_TEMPLATES,
@@ -24,7 +25,6 @@ from capture.netflow.netflow_layout import (
     V9_OPTIONS_TEMPLATES,
     V9_TEMPLATES,
 )
-from capture.netflow.v5_template import V5_FIELDS
 from datamodel.reconstructed.streams import Int
 from simulate.export.feed_spec import Kind
 from simulate.export.wire.packet_headers import Rows

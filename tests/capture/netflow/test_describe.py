@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.netflow.datagram_header import UNPLACED
 from capture.netflow.describe import WireTemplates, describe
+from capture.netflow.wire.datagram_header import UNPLACED
 from tests.capture.export_bytes import netflow5, record5
 from tests.capture.netflow.sender import (
     FLOW,

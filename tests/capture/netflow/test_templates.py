@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from capture.netflow import templates as table
-from capture.netflow.pending_sets import LONGEST_WAIT_NS, MOST_OF_AN_EXPORTER_BYTES
-from capture.netflow.reasons import STILL_WAITING
+from capture.netflow.templates import template_table as table
+from capture.netflow.templates.pending_sets import LONGEST_WAIT_NS, MOST_OF_AN_EXPORTER_BYTES
+from capture.netflow.wire.reasons import STILL_WAITING
 from tests.capture.netflow.sender import (
     FLOW,
     NOW_NS,

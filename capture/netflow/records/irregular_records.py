@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capture.jit import jit, wide
-from capture.netflow.netflow_layout import (
+from capture.netflow.wire.netflow_layout import (
     BIFLOW,
     BOTH_FAMILIES,
     BYTES,
@@ -42,7 +42,7 @@ from capture.netflow.netflow_layout import (
     Tables,
     Words,
 )
-from capture.netflow.reasons import EVENT, FIRST_PACKET_REASON, NO_SECTION
+from capture.netflow.wire.reasons import EVENT, FIRST_PACKET_REASON, NO_SECTION
 from capture.packets.packet import clear, frame_packet
 from capture.packets.packet_columns import Packets
 from capture.packets.packet_rows import no_packet, packet_row

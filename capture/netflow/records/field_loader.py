@@ -6,7 +6,7 @@ Records of one length are loaded a field at a time over all of them; others, and
 from __future__ import annotations
 
 from capture.jit import jit, wide
-from capture.netflow.netflow_layout import (
+from capture.netflow.wire.netflow_layout import (
     GATHERED,
     IPV4_ADDRESS,
     IPV6_ADDRESS,

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from capture.exporters.datagram import DATAGRAM, Datagrams
 from capture.jit import jit, wide
-from capture.netflow.netflow_layout import Table, Tables
-from capture.netflow.reasons import NO_TEMPLATE, WAITING_FULL
+from capture.netflow.wire.netflow_layout import Table, Tables
+from capture.netflow.wire.reasons import NO_TEMPLATE, WAITING_FULL
 from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.read_buffer import Bytes
 

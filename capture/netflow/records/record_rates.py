@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from capture.jit import jit, wide
-from capture.netflow.netflow_layout import RATES, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
-from capture.netflow.reasons import RATE_DIFFERS, RATE_REPLACED, RATE_UNKNOWN
-from capture.netflow.sampler import UNKNOWN, exported_rate, only_rate, sampler_rate
+from capture.netflow.records.sampler import UNKNOWN, exported_rate, only_rate, sampler_rate
+from capture.netflow.wire.netflow_layout import RATES, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
+from capture.netflow.wire.reasons import RATE_DIFFERS, RATE_REPLACED, RATE_UNKNOWN
 from capture.tables.row_blocks import Block
 
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from capture.exporters.datagram import IPFIX, NETFLOW9
-from capture.netflow.definition import Definition, Specifier
-from capture.netflow.element_names import REVERSE_ENTERPRISE
-from capture.netflow.netflow_layout import (
+from capture.netflow.templates.definition import Definition, Specifier
+from capture.netflow.templates.element_names import REVERSE_ENTERPRISE
+from capture.netflow.wire.netflow_layout import (
     BIFLOW,
     BOTH_FAMILIES,
     BYTES,

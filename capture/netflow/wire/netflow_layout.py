@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capture.netflow.reasons import DOUBTS
+from capture.netflow.wire.reasons import DOUBTS
 from capture.packets.packet_columns import Packets
 from capture.tables.address_book import Book
 from capture.tables.key_table import Keys, Slots

@@ -5,8 +5,8 @@ from __future__ import annotations
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9
 from capture.exporters.exporter_table import REFUSED, digest, exporter_of, is_copy, may_forget, uptime_fell
 from capture.jit import jit, wide
-from capture.netflow.exporter_uptime import CLOCK_SET_NS, MILLISECOND_NS, SECOND_MS, SECOND_NS, narrow
-from capture.netflow.netflow_layout import (
+from capture.netflow.wire.exporter_uptime import CLOCK_SET_NS, MILLISECOND_NS, SECOND_MS, SECOND_NS, narrow
+from capture.netflow.wire.netflow_layout import (
     IPFIX_HEADER_BYTES,
     V5_HEADER_BYTES,
     V5_RECORD_BYTES,
@@ -14,7 +14,7 @@ from capture.netflow.netflow_layout import (
     Row,
     Tables,
 )
-from capture.netflow.reasons import BAD_COUNT, BAD_LENGTH, BYTES_LEFT, CAPTURE_CUT, CLOCK_UNSET
+from capture.netflow.wire.reasons import BAD_COUNT, BAD_LENGTH, BYTES_LEFT, CAPTURE_CUT, CLOCK_UNSET
 from capture.packets.headers import be16, be32
 from capture.tables.address_book import code_of
 from capture.tables.key_table import FULL

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from capture.jit import jit, wide
-from capture.netflow.netflow_layout import (
+from capture.netflow.wire.netflow_layout import (
     CERTAIN,
     CHANCE,
     INTERVAL,
@@ -24,7 +24,7 @@ from capture.netflow.netflow_layout import (
     Table,
     Words,
 )
-from capture.netflow.reasons import RATE_ROUNDED
+from capture.netflow.wire.reasons import RATE_ROUNDED
 from capture.tables.key_table import known_place, place_of
 
 UNKNOWN = 0

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from capture.exporters.datagram import NETFLOW5
 from capture.jit import jit, wide
 from capture.mirror.flow_table import mixed
-from capture.netflow.definition import Definition
-from capture.netflow.load_plan import Program
-from capture.netflow.netflow_layout import FIELD, TEMPLATE, Table, Tables
+from capture.netflow.templates.definition import Definition
+from capture.netflow.templates.load_plan import Program
+from capture.netflow.wire.netflow_layout import FIELD, TEMPLATE, Table, Tables
 from capture.tables.key_table import Slots
 from capture.tables.read_buffer import Bytes
 

@@ -7,7 +7,7 @@ one second; what all headers of an exporter say together narrows that to a few m
 from __future__ import annotations
 
 from capture.jit import jit, wide
-from capture.netflow.netflow_layout import (
+from capture.netflow.wire.netflow_layout import (
     DELTA_MICROSECONDS,
     MICROSECONDS,
     MILLISECONDS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.netflow.definition import Definition, Specifier
+from capture.netflow.templates.definition import Definition, Specifier
 
 PADDING = 0  # an element that no field type has
 

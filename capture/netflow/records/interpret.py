@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.jit import jit, wide
-from capture.netflow.flow_times import times
-from capture.netflow.irregular_records import rows_without_section, section_rows
-from capture.netflow.netflow_layout import (
+from capture.netflow.records.flow_times import times
+from capture.netflow.records.irregular_records import rows_without_section, section_rows
+from capture.netflow.records.record_rates import rates
+from capture.netflow.wire.netflow_layout import (
     BYTES,
     BYTES_OUT,
     COUNTS_LAYER2,
@@ -31,8 +32,7 @@ from capture.netflow.netflow_layout import (
     Tables,
     Words,
 )
-from capture.netflow.reasons import HUGE_COUNT, LAYER2, TOTALS
-from capture.netflow.record_rates import rates
+from capture.netflow.wire.reasons import HUGE_COUNT, LAYER2, TOTALS
 from capture.tables.address_book import Book, code_of
 
 _UNKNOWN_DIRECTION = 255

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capture.exporters.datagram import IPFIX
 from capture.jit import jit, wide
-from capture.netflow.exporter_uptime import (
+from capture.netflow.wire.exporter_uptime import (
     AHEAD_NS,
     CLOCK_SET_NS,
     FAR_AHEAD_NS,
@@ -21,7 +21,7 @@ from capture.netflow.exporter_uptime import (
     length_ms,
     plain,
 )
-from capture.netflow.netflow_layout import (
+from capture.netflow.wire.netflow_layout import (
     DURATION,
     END,
     INIT,
@@ -34,7 +34,7 @@ from capture.netflow.netflow_layout import (
     Row,
     Words,
 )
-from capture.netflow.reasons import (
+from capture.netflow.wire.reasons import (
     AHEAD,
     END_BEFORE_START,
     FAR_OFF,

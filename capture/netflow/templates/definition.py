@@ -7,7 +7,7 @@ from struct import iter_unpack, unpack_from
 from typing import NamedTuple
 
 from capture.exporters.datagram import NETFLOW9
-from capture.netflow.netflow_layout import FIRST_DATA_SET, VARIABLE
+from capture.netflow.wire.netflow_layout import FIRST_DATA_SET, VARIABLE
 
 MOST_FIELDS = 1024  # of one template; more than any exporter describes
 _ENTERPRISE_BIT = 0x8000

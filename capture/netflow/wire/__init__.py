@@ -1,0 +1,1 @@
+"""The wire formats: their sizes and numbers, headers of datagrams, exporters' uptime, and why something is left out."""
