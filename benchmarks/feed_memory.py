@@ -38,7 +38,7 @@ from capture.reader import read_all
 from datamodel.cluster.inventory import Inventory
 from datamodel.reconstructed.streams import Float, Int
 from flowprism.demo.demo_feed import DemoBursts, build_datagrams, export_flows
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
 from storage.lake.snapshot import snapshot

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.stages import timed
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 
 GPUS = (1_000, 3_000, 10_000, 30_000, 100_000)

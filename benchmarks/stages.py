@@ -15,7 +15,7 @@ STAGES = {
         "find_jobs": "jobs, iterations",
         "account_traffic": "traffic classes",
     },
-    "flowprism.job_analysis": {
+    "flowprism.analysis.job_analysis": {
         "transfers": "transfers",
         "infer_layout": "layout",
         "operations": "operations",

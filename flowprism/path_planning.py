@@ -12,7 +12,7 @@ from datamodel.errors import InputError
 from datamodel.reports.path_plan import PathPlan
 from datamodel.telemetry.ingest_result import IngestResult
 from diagnose.paths.plan import plan_paths
-from flowprism.inputs import read_inputs
+from flowprism.inputs.feed_files import read_inputs
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from reconstruct.paths.connection_table import connections

@@ -39,17 +39,14 @@ from diagnose.measures.clear_to_send import ready_messages
 from diagnose.measures.congestion_notifications import CongestionNotifications
 from diagnose.paths.plan import plan_paths
 from flowprism import __version__
-from flowprism.analysis_window import AnalysisWindow
-from flowprism.inputs import read_inputs
-from flowprism.job_account import with_account
-from flowprism.job_analysis import JobResult, JobTables, JobTask, analyze_job
-from flowprism.job_changes import job_changes
-from flowprism.job_linking import link_resized
-from flowprism.job_report import job_id
-from flowprism.job_selection import select_jobs
-from flowprism.progress import Progress
-from flowprism.sampled_analysis import AnalysisContext, select_spare_samples, split_records
-from flowprism.traffic_account import (
+from flowprism.analysis.job_account import with_account
+from flowprism.analysis.job_analysis import JobResult, JobTables, JobTask, analyze_job
+from flowprism.analysis.job_changes import job_changes
+from flowprism.analysis.job_linking import link_resized
+from flowprism.analysis.job_report import job_id
+from flowprism.analysis.job_selection import select_jobs
+from flowprism.analysis.sampled_analysis import AnalysisContext, select_spare_samples, split_records
+from flowprism.analysis.traffic_account import (
     TrafficInputs,
     account_traffic,
     post_training,
@@ -57,6 +54,9 @@ from flowprism.traffic_account import (
     serving_summary,
     syncs_ns,
 )
+from flowprism.inputs.analysis_window import AnalysisWindow
+from flowprism.inputs.feed_files import read_inputs
+from flowprism.progress import Progress
 from flowprism.worker_pool import WorkerPool, map_ordered
 from reconstruct.clocks.buffered_datagrams import resolve_buffered_times
 from reconstruct.clocks.clock_network import exporter_clocks

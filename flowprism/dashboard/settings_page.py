@@ -17,7 +17,7 @@ from datamodel.errors import FlowprismError, InputError, InventoryError
 from flowprism.dashboard.forms import Form, LongForm
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.inventory_import.merge import MergedInventory
 from flowprism.service.access import access_routes as access
 from flowprism.service.access.access_documents import TokenAsked, TokenMade, UserGiven

@@ -18,7 +18,7 @@ from datamodel.errors import FlowprismError, InputError
 from datamodel.service.incidents import IncidentState
 from flowprism.collector.status import FILE
 from flowprism.demo.demo_player import play_demo
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.service.components.heartbeat import GETTING_READY
 from flowprism.service.config.log_setup import configure_logs
 from flowprism.service.config.settings import Settings

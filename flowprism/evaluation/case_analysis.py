@@ -6,7 +6,7 @@ from datamodel.cluster.inventory import Inventory
 from datamodel.reports.analysis import Analysis
 from datamodel.reports.report import Report
 from flowprism.evaluation.suite import CaseFiles
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 
 

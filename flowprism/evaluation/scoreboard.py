@@ -10,11 +10,11 @@ from pydantic import Field
 
 from datamodel.document import Document
 from datamodel.errors import InputError
-from flowprism.document_file import read_document
 from flowprism.evaluation.outcome import CaseOutcome
 from flowprism.evaluation.scoreboard_metrics import LOWER, Metric, compute_metrics
 from flowprism.evaluation.targets import TARGETS, Target
 from flowprism.evaluation.trial import METHODS, OURS, SILENT, Trial
+from flowprism.inputs.document_file import read_document
 
 TOTAL = "total"
 

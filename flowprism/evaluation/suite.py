@@ -30,7 +30,7 @@ from flowprism.evaluation.cases.two_faults import KINDS as PAIRS
 from flowprism.evaluation.cases.two_faults import two_faults
 from flowprism.evaluation.cases.uneven import TRAININGS as UNEVEN
 from flowprism.evaluation.cases.uneven import uneven
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from simulate.case import write_case
 from simulate.scenarios.scenario import Scenario
 

@@ -17,7 +17,7 @@ from flowprism.exporter_config.rules.agents import check_agent, check_duplicate_
 from flowprism.exporter_config.rules.presence import check_presence
 from flowprism.exporter_config.rules.rates import check_equal_rates, check_rates
 from flowprism.exporter_config.rules.values import check_values
-from flowprism.feed_survey import Survey
+from flowprism.inputs.feed_survey import Survey
 
 
 @dataclass(frozen=True, slots=True)

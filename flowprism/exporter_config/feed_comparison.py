@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from flowprism.exporter_config.device import Device
 from flowprism.exporter_config.findings import ConfigFinding, Severity, finding
-from flowprism.feed_survey import Survey
+from flowprism.inputs.feed_survey import Survey
 
 _TOLERANCE = 0.1  # of rates that counters imply; the survey reports none that differs less
 

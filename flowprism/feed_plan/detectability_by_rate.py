@@ -16,7 +16,7 @@ from datamodel.telemetry.flows import Flows
 from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, FeedGoal
 from flowprism.feed_plan.shown_by_rate import ShownByRate
-from flowprism.inputs import read_inputs
+from flowprism.inputs.feed_files import read_inputs
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulate_case
 from simulate.export.feed_spec import FeedSpec

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.inventory_import import kubernetes, netbox, slurm
 from flowprism.inventory_import.listing import InventoryListing, RunningJob
 from flowprism.inventory_import.merge import MergedInventory, merge_listings

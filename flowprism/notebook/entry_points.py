@@ -34,7 +34,7 @@ def analyze(paths: Paths, inventory: str | PathLike[str] | Inventory | None = No
     """
     require("pandas")
     from flowprism import pipeline
-    from flowprism.inventory_file import load_inventory
+    from flowprism.inputs.inventory_file import load_inventory
     from flowprism.notebook.sources import LocalSource
     from flowprism.worker_pool import WorkerPool
 

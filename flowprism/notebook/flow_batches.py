@@ -12,7 +12,7 @@ import pyarrow as pa
 from capture.configured_rates import SamplingRates
 from capture.ingest_log import IngestLog
 from datamodel.telemetry.flows import ADDRESS_COLUMNS, FLOWS, Flows
-from flowprism.inputs import input_pieces
+from flowprism.inputs.feed_files import input_pieces
 from flowprism.notebook.columns import TYPES
 
 # The columns of flow-record files, with addresses as dictionaries.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from datamodel.reports.analysis import Analysis
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from tests.acceptance.cases import Analysed, case
 

@@ -12,7 +12,7 @@ from capture.records.record_writer import write_records
 from datamodel.cluster.inventory import Inventory
 from datamodel.reports.analysis import Analysis
 from datamodel.telemetry.flows import Flows
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.rendering.formats.report_json import render_json
 from tests.acceptance.cases import Analysed, case

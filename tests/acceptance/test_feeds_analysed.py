@@ -12,7 +12,7 @@ from capture.records.record_writer import write_pieces
 from datamodel.reports.report import Report
 from datamodel.reports.truth import Truth
 from flowprism.evaluation.scores import compute_scores
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from tests.acceptance.cases import CAPTURES, Analysed, case
 

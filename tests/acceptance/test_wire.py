@@ -23,7 +23,7 @@ from capture.reader import read_flows
 from capture.sflow.describe import describe as sflow
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
-from flowprism.feed_survey import survey
+from flowprism.inputs.feed_survey import survey
 from tests.acceptance.tshark import GOLDEN, Leaf, Tree, layers, leaves, moment_ns, records, templates
 from tests.acceptance.wire_names import (
     NETFLOW,

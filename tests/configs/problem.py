@@ -21,7 +21,7 @@ from flowprism.exporter_config.audit import AuditReport, audit
 from flowprism.exporter_config.configurations import read_configurations
 from flowprism.exporter_config.findings import ConfigFinding
 from flowprism.exporter_config.plan import ExportPlan, load_plan
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 
 FOLDER = Path(__file__).parent / "problems"
 

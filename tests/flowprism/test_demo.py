@@ -23,7 +23,7 @@ from datamodel.telemetry.flows import ADDRESS_COLUMNS, IngestNotes
 from datamodel.telemetry.ingest_result import IngestResult
 from flowprism import demo
 from flowprism.demo.demo_feed import build_datagrams, export_flows, load_bundled
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
 from flowprism.rendering.formats.text import print_report
 from flowprism.rendering.names import names_of

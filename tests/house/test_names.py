@@ -11,7 +11,6 @@ PUBLIC_CLASS = re.compile(r"^class ([^\W_]\w*)", re.MULTILINE)
 
 # Folders that still show more modules, and why. No folder may join them.
 CROWDED = {
-    "flowprism": "the wiring of the analysis beside the packages of the shell",
     "flowprism/cli/commands": "one module a command",
     "flowprism/service/access": "not yet cut by subject",
     "strategy": "one step of layout inference a module",

@@ -8,7 +8,7 @@ import pytest
 from capture.reader import read_all
 from datamodel.errors import InputError
 from datamodel.reports.truth import Truth
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from simulate.case import simulate_case, write_case
 from simulate.export.feed_spec import Clocks, FeedSpec
 from simulate.faults import Fault

@@ -11,7 +11,7 @@ from capture.configured_rates import SamplingRates
 from datamodel.cluster.inventory import Inventory
 from datamodel.reconstructed.streams import Int
 from datamodel.telemetry.flows import Flows
-from flowprism.inputs import read_inputs
+from flowprism.inputs.feed_files import read_inputs
 
 # Packets smaller than this on average are acknowledgements and clear-to-send writes, no data.
 _LEAST_PACKET_BYTES = 300

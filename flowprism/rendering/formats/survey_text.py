@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datamodel.telemetry.exporter_stats import ExporterStats
-from flowprism.feed_survey import InterfaceRateMismatch, Survey
+from flowprism.inputs.feed_survey import InterfaceRateMismatch, Survey
 from flowprism.rendering import units
 
 _COLUMNS = ("exporter", "domain", "protocol", "datagrams", "records", "records/s", "sampling", "templates", "lost")

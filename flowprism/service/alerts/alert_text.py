@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datamodel.reports.eviction import EvictionAdvice, EvictionTime
 from datamodel.reports.findings import Severity
 from datamodel.service.alerts import Alert, AlertChange
+from flowprism.analysis.scan_verdict import SEVERITIES
 from flowprism.rendering.units import duration, utc
-from flowprism.scan_verdict import SEVERITIES
 
 _SAID: dict[AlertChange, str] = {
     "opened": "new",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamodel.service.incidents import Incident
-from flowprism.scan_verdict import SEVERITIES
+from flowprism.analysis.scan_verdict import SEVERITIES
 from flowprism.service.alerts.alert_settings import AlertSettings, Receiver, Route
 
 

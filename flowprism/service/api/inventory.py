@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from datamodel.cluster.inventory import Inventory
 from datamodel.document import Document
 from datamodel.errors import InventoryError
-from flowprism.inventory_file import inventory_of
+from flowprism.inputs.inventory_file import inventory_of
 from flowprism.service.access.dependencies import Administering, Seeing
 from flowprism.service.http.responses import respond, wrong
 from flowprism.service.queries import inventory as answers

@@ -15,7 +15,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from datamodel.errors import FlowprismError
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.service.components.component_context import ComponentContext
 from flowprism.service.components.heartbeat import GETTING_READY, Heartbeat, send_heartbeats

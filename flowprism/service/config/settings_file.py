@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError
 
 from datamodel.errors import InputError
+from flowprism.inputs.yaml_checks import repeated_key
 from flowprism.service.config.settings import Settings
-from flowprism.yaml_checks import repeated_key
 
 PREFIX, BETWEEN = "FLOWPRISM_", "__"
 

@@ -21,7 +21,7 @@ from datamodel.service.result_rows import Baseline
 from diagnose.baseline import WindowPace, lasting_slowdown, pooled, slowdown, window_pace
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.finding_text import finding_id, percent, severity
-from flowprism.scan_verdict import SEVERITIES
+from flowprism.analysis.scan_verdict import SEVERITIES
 from flowprism.service.incidents.incident_matcher import match_findings
 
 # What makes iterations longer, and ends when they are as short as before.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datamodel.reports.findings import Finding
 from datamodel.reports.scan import Scan
 from datamodel.service.incidents import ChangeKind, Incident, IncidentChange, IncidentState, IncidentUpdate
-from flowprism.scan_verdict import SEVERITIES
+from flowprism.analysis.scan_verdict import SEVERITIES
 from flowprism.service.incidents.incident_matcher import match_findings
 
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InputError, InventoryError, PermissionDeniedError, StorageError
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.inventory_import.listing_reader import import_listings
 from flowprism.inventory_import.merge import MergedInventory
 from flowprism.service.queries.visibility import require, require_all_seen

@@ -9,7 +9,7 @@ from datamodel.reports.findings import EventKind
 from datamodel.reports.report import Report, Window
 from datamodel.service.filters import EventFilter
 from datamodel.service.result_rows import WATCH, JobRecord
-from flowprism.scan_verdict import judge_report
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.service.config.settings import Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_hangs
 from flowprism.service.scans.feeds.feed_gaps import add_feed_gaps

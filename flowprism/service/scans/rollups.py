@@ -13,7 +13,7 @@ from datamodel.reports.analysis import Analysis
 from datamodel.reports.findings import Finding
 from datamodel.reports.report import JobReport
 from datamodel.service.result_rows import Rollup
-from flowprism.scan_verdict import SEVERITIES
+from flowprism.analysis.scan_verdict import SEVERITIES
 
 _RECEIVED = SPAN_NAMES.index("pp_recv")  # the sender's span has the same bytes
 

@@ -14,7 +14,7 @@ from datamodel.service.api_models import ScanRequest
 from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import REQUESTED
 from flowprism import __version__
-from flowprism.scan_verdict import judge_report
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record, record_requested_scan
 from flowprism.service.queries.incidents.eviction import eviction_advice

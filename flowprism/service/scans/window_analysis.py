@@ -9,7 +9,7 @@ from pathlib import Path
 from datamodel.cluster.inventory import Inventory
 from datamodel.reports.analysis import Analysis
 from datamodel.reports.report import Report, Window
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.service.config.settings import Settings
 from flowprism.worker_pool import WorkerPool

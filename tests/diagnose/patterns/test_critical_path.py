@@ -9,7 +9,7 @@ import numpy as np
 
 from diagnose.patterns.critical_path import critical_path
 from flowprism import demo
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from tests.flowprism.dashboard.timeline.spans import CHAIN, Row, spans
 

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from datamodel.service.result_rows import FeedStatistics
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record
 from flowprism.service.stores import Stores

@@ -17,7 +17,7 @@ from flowprism.evaluation.baselines.verdict import as_report
 from flowprism.evaluation.case_analysis import analyze_whole_case
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import CaseFiles, parse_case, write_case_files
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 
 
 def test_a_level_shift_is_a_change_point() -> None:

@@ -13,7 +13,7 @@ from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.cases.thinned_records import Thinning, thin_records
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import CaseName, parse_case, write_case_files
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 
 # A small job, on several leaves.
 NUMBER = 1

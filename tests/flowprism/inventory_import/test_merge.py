@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from datamodel.cluster.inventory import Endpoint, Host, Inventory, JobLabel, Link, Switch, Tenant
 from datamodel.errors import InputError
 from flowprism.cli import app
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.inventory_import import merge, slurm
 from flowprism.inventory_import.listing_reader import import_listings
 from storage.database import access

@@ -19,8 +19,8 @@ from datamodel.reports.scan import JobScan, Scan
 from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import FeedStatistics, Rollup, ScanRecord
 from flowprism import pipeline
-from flowprism.inventory_file import load_inventory
-from flowprism.scan_verdict import judge_report
+from flowprism.analysis.scan_verdict import judge_report
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record
 from flowprism.service.stores import Stores

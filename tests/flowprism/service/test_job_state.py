@@ -25,7 +25,7 @@ from datamodel.reports.findings import Finding, FindingKind, Severity, Subject
 from datamodel.reports.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
 from datamodel.service.job_state import JobState
 from datamodel.service.result_rows import FeedStatistics
-from flowprism.scan_verdict import judge_report
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.service.config.settings import Settings
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record

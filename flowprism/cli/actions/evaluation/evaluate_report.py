@@ -11,8 +11,8 @@ import typer
 from datamodel.reports.report import Report
 from datamodel.reports.truth import Truth
 from flowprism.cli.arguments.score_requirements import parse_requirement
-from flowprism.document_file import read_document
 from flowprism.evaluation.scores import LOWER_IS_BETTER, MEANINGS, compute_scores, misses_requirement
+from flowprism.inputs.document_file import read_document
 
 
 def score_report(report: Path, truth: Path, needs: Sequence[str], *, as_json: bool) -> bool:

@@ -17,7 +17,7 @@ from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
 from flowprism.cli.output_errors import check_output, name_output_errors
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.gc_tuning import raise_gc_threshold
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.rendering.formats.html import render_html
 from flowprism.rendering.formats.report_json import render_json
 from flowprism.rendering.formats.text import print_report

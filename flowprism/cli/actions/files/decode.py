@@ -20,7 +20,7 @@ from datamodel.errors import InputError
 from datamodel.telemetry.flows import Flows, IngestNotes
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
 from flowprism.cli.progress_bars import progress_bars
-from flowprism.inputs import input_pieces
+from flowprism.inputs.feed_files import input_pieces
 
 STDOUT = Path("-")
 _WIRE_FORMS = (".jsonl", ".jsonl.gz", ".jsonl.zst")

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
 from flowprism.cli.progress_bars import progress_bars
-from flowprism.feed_survey import Survey, survey
+from flowprism.inputs.feed_survey import Survey, survey
 from flowprism.rendering.formats.survey_text import print_survey
 
 _PLAIN_COLUMNS = 120

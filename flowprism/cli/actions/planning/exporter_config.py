@@ -18,8 +18,8 @@ from flowprism.exporter_config.output.audit_junit import render_junit
 from flowprism.exporter_config.output.audit_sarif import render_sarif
 from flowprism.exporter_config.output.audit_text import render_text
 from flowprism.exporter_config.plan import ExportPlan, load_plan
-from flowprism.feed_survey import survey
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.feed_survey import survey
+from flowprism.inputs.inventory_file import load_inventory
 
 _RENDERERS: dict[str, Callable[[AuditReport], str]] = {
     "text": render_text,

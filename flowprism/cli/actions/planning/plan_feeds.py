@@ -20,7 +20,7 @@ from flowprism.feed_plan.goal import FeedGoal
 from flowprism.feed_plan.observation_points import fabric_ports
 from flowprism.feed_plan.plan_search import FeedPlan
 from flowprism.feed_plan.plan_text import render_json, render_text
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 
 _FACTORS = (1, 4, 16, 64)
 _RENDERERS: dict[str, Callable[..., str]] = {"text": render_text, "json": render_json}

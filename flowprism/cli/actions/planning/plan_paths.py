@@ -14,9 +14,9 @@ from flowprism.cli.arguments.choices import PlanFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
 from flowprism.cli.output_errors import write_text
 from flowprism.cli.progress_bars import progress_bars
-from flowprism.document_file import read_document
 from flowprism.gc_tuning import raise_gc_threshold
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.document_file import read_document
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.path_planning import plan_inputs
 from flowprism.pipeline import AnalysisOptions
 from flowprism.rendering.formats.path_plan_files import PlanFile, path_plan_file

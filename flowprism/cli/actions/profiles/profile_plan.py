@@ -15,8 +15,8 @@ from datamodel.reports.report import Report
 from datamodel.service.incidents import Incident
 from flowprism.cli.actions.profiles.results import opened_results
 from flowprism.cli.actions.service.user_accounts import system_user
-from flowprism.document_file import read_document
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.document_file import read_document
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.profiles.recording import record
 from flowprism.profiles.recording_plan import RecordingPlan, plan_recording
 from flowprism.service.access.audit_log import audit_command

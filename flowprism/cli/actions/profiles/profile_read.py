@@ -20,8 +20,8 @@ from datamodel.telemetry.profiles import IncidentProfiles, Profile, ProfileRepor
 from flowprism.cli.actions.profiles.results import opened_results
 from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.cli.output_errors import check_output, name_output_errors, write_text
-from flowprism.document_file import read_document
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.document_file import read_document
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.kept_network import kept_network
 from flowprism.profiles.reading import report_profiles

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 import yaml
 
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.service.config.settings import Settings, shown
 from flowprism.service.config.settings_file import load_settings
 

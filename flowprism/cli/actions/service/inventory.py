@@ -14,7 +14,7 @@ import yaml
 from datamodel.cluster.inventory import Inventory
 from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.cli.output_errors import name_output_errors
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.inventory_import.listing_reader import import_listings
 from flowprism.rendering.units import plural
 from flowprism.service.access.audit_log import audit_command

@@ -14,15 +14,15 @@ from datamodel.errors import InputError
 from datamodel.reports.findings import Severity
 from datamodel.reports.scan import Scan, Verdict
 from flowprism import pipeline
-from flowprism.analysis_window import parse_window
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.cli.arguments.choices import ScanFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
 from flowprism.cli.output_errors import name_output_errors
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.analysis_window import parse_window
+from flowprism.inputs.inventory_file import load_inventory
 from flowprism.rendering.formats.report_json import render_json
 from flowprism.rendering.formats.scan_junit import render_junit
 from flowprism.rendering.formats.scan_text import render_incidents, render_scan
-from flowprism.scan_verdict import judge_report
 from flowprism.service.config.log_setup import configure_logs
 from flowprism.service.config.settings import Settings
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions

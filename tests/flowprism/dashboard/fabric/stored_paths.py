@@ -15,9 +15,9 @@ from datamodel.reports.analysis import Analysis
 from datamodel.reports.path_plan import PathPlan
 from datamodel.telemetry.flows import Flows
 from datamodel.telemetry.ingest_result import IngestResult
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.rendering.formats.path_plan_files import path_plan_csv
-from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record
 from flowprism.service.scans.window_analysis import WindowResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flowprism.scan_verdict import judge_report
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.delivery import ReceiverDelivery
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions

@@ -16,7 +16,7 @@ from datamodel.reports.layout import Layout
 from datamodel.reports.report import Detectability, FeedSummary, Iteration, Provenance, Report, Window
 from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import Baseline
-from flowprism.scan_verdict import judge_report
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.service.incidents.baselines import ComparedWindow, compare_window
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan
 from tests.storage.database import results

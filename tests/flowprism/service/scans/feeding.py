@@ -11,7 +11,7 @@ from capture.export_decoder import ExportDecoder
 from datamodel.cluster.inventory import Inventory
 from datamodel.telemetry.flows import Flows
 from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, DemoBursts, build_datagrams, load_bundled
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.object_names import Writer, make_folders
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from datamodel.reports.analysis import Analysis
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record
 from flowprism.service.scans.window_analysis import FeedGap, WindowResult

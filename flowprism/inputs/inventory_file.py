@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from datamodel.cluster.inventory import Inventory
 from datamodel.errors import InventoryError
-from flowprism.yaml_checks import check_bounds, repeated_key
+from flowprism.inputs.yaml_checks import check_bounds, repeated_key
 
 CSV_COLUMNS = ("host", "address", "gpu", "rail", "switch", "port", "speed_gbps", "tenant", "job")
 _REQUIRED = ("host", "address")

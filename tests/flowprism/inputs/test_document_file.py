@@ -8,7 +8,7 @@ import pytest
 
 from datamodel.document import Document
 from datamodel.errors import InputError
-from flowprism.document_file import read_document
+from flowprism.inputs.document_file import read_document
 
 
 class Answer(Document):

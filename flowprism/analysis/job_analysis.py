@@ -33,10 +33,10 @@ from diagnose.pair_table import pair_table
 from diagnose.patterns.function_patterns import function_patterns
 from diagnose.patterns.lateness import patterns
 from diagnose.sampled.sampled_diagnosis import unlocated
-from flowprism.job_changes import CopiedChange
-from flowprism.job_report import ObservedJob, job_report, shown
-from flowprism.metered_reasons import cache as cache_sentence
-from flowprism.metered_reasons import shows
+from flowprism.analysis.job_changes import CopiedChange
+from flowprism.analysis.job_report import ObservedJob, job_report, shown
+from flowprism.analysis.metered_reasons import cache as cache_sentence
+from flowprism.analysis.metered_reasons import shows
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.jobs.observed_iterations import observed_iterations

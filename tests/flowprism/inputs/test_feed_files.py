@@ -8,7 +8,7 @@ import pytest
 
 from capture.configured_rates import SamplingRates
 from datamodel.errors import InputError
-from flowprism.inputs import read_inputs
+from flowprism.inputs.feed_files import read_inputs
 from tests.capture.export_bytes import netflow5, record5
 from tests.storage.lake.test_lake_writer import opened
 from tests.storage.records import batch, flows

@@ -14,7 +14,7 @@ from capture.reader import merged, read_all
 from datamodel.errors import InputError
 from datamodel.telemetry.flows import Flows
 from datamodel.telemetry.ingest_result import IngestResult
-from flowprism.analysis_window import AnalysisWindow, newest_ns, since
+from flowprism.inputs.analysis_window import AnalysisWindow, newest_ns, since
 
 ALL = AnalysisWindow()
 

@@ -13,8 +13,8 @@ from datamodel.reconstructed.timeline import SPANS
 from datamodel.reports.findings import Event
 from datamodel.reports.report import JobReport
 from diagnose.membership_events import Grid, change_event
-from flowprism.job_analysis import JobResult, JobTables
-from flowprism.job_changes import job_changes
+from flowprism.analysis.job_analysis import JobResult, JobTables
+from flowprism.analysis.job_changes import job_changes
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.membership.resized_jobs import TrainingShape, is_resized
 from strategy.placement import Seat

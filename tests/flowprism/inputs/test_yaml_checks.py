@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from flowprism.yaml_checks import check_bounds, repeated_key
+from flowprism.inputs.yaml_checks import check_bounds, repeated_key
 
 DEEP = "a: " + "[" * 65 + "]" * 65
 LAUGHS = "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))])

@@ -9,8 +9,14 @@ import numpy as np
 from datamodel.frame import concat
 from datamodel.reconstructed.streams import Bool, Int, Streams
 from datamodel.telemetry.flows import FLOWS, Flows
-from flowprism.job_analysis import JobResult
-from flowprism.sampled_analysis import AnalysisContext, ReplaceableJob, SplitRecords, sampled_results, volume_results
+from flowprism.analysis.job_analysis import JobResult
+from flowprism.analysis.sampled_analysis import (
+    AnalysisContext,
+    ReplaceableJob,
+    SplitRecords,
+    sampled_results,
+    volume_results,
+)
 from reconstruct.jobs.job_recognition import Job, Recognition
 from reconstruct.jobs.job_streams import job_streams
 from reconstruct.timelines.merged_messages import merges

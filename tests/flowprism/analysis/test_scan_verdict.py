@@ -14,10 +14,10 @@ from datamodel.reports.analysis import Analysis
 from datamodel.reports.report import Detectability, Report
 from datamodel.reports.scan import Scan
 from flowprism import cli
+from flowprism.analysis.scan_verdict import judge_report
 from flowprism.cli import app
 from flowprism.rendering.formats.scan_junit import render_junit
 from flowprism.rendering.formats.scan_text import render_scan
-from flowprism.scan_verdict import judge_report
 from tests.flowprism import sample
 
 BLIND = Detectability(

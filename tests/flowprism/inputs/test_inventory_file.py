@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from datamodel.errors import InventoryError
-from flowprism.inventory_file import load_inventory
+from flowprism.inputs.inventory_file import load_inventory
 
 YAML = """\
 schema: flowprism.inventory/v1

@@ -27,8 +27,8 @@ from diagnose.sampled.sampled_diagnosis import diagnose_samples, unlocated
 from diagnose.sampled.sampled_hangs import sampled_hang
 from diagnose.sampled.sampled_job_view import SampledView
 from diagnose.sampled.sampled_pairs import pairs_of_samples, pairs_of_volumes
-from flowprism.job_analysis import JobResult, JobTables
-from flowprism.job_report import ObservedJob, job_id, job_report
+from flowprism.analysis.job_analysis import JobResult, JobTables
+from flowprism.analysis.job_report import ObservedJob, job_id, job_report
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.sampled.curves.progress_curves import ProgressCurves, has_sequence_number
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes, places
