@@ -65,8 +65,8 @@ check: $(STAMP)  ## format, lint, types, import law, and the tests that hold doc
 	@$(BIN)/pytest -q tests/house -m "not slow"
 
 bench: $(STAMP)  ## run the benchmarks and print their figures
-	@set -e; for script in $$(grep -l '^if __name__' benchmarks/*.py); do \
-		echo "== $$script"; name=$${script%.py}; $(BIN)/python -m benchmarks.$${name#benchmarks/}; \
+	@set -e; for script in $$(grep -l '^if __name__' benchmarks/*/[!_]*.py); do \
+		echo "== $$script"; $(BIN)/python -m $$(echo $${script%.py} | tr / .); \
 	done
 
 SUITE = full

@@ -1,6 +1,6 @@
 """How long an audit of many long running configurations takes.
 
-usage: python -m benchmarks.config_audit [--files N] [--lines N]
+usage: python -m benchmarks.planning.config_audit [--files N] [--lines N]
 
 Files are right configurations of the judged problems, in five languages, each filled up with prefix lists.
 """
@@ -16,7 +16,7 @@ from flowprism.exporter_config.audit import audit
 from flowprism.exporter_config.configurations import read_configurations
 from flowprism.exporter_config.plan import ExportPlan
 
-PROBLEMS = Path(__file__).parents[1] / "tests" / "configs" / "problems"
+PROBLEMS = Path(__file__).parents[2] / "tests" / "configs" / "problems"
 FILLERS = {
     "arista-eos": "ip prefix-list P{n} seq 10 permit 10.{a}.{b}.0/24\n",
     "cisco-nxos": "ip prefix-list P{n} seq 10 permit 10.{a}.{b}.0/24\n",

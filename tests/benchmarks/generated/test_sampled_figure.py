@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.sampled_figure import ASKED, figure, rows
+from benchmarks.generated.sampled_figure import ASKED, figure, rows
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_the_figure_is_the_table() -> None:

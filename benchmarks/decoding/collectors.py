@@ -1,6 +1,6 @@
 """How fast collectors' outputs become flow records, from memory on one core, against plain Python loops beside them.
 
-usage: python -m benchmarks.collectors [--records N]
+usage: python -m benchmarks.decoding.collectors [--records N]
 
 The inputs are made here: 20,000 different records, repeated. The loops parse with protobuf's own Python package (its
 parser is C), json and csv, and gather columns in lists; addresses stay texts there, and nothing is checked. Rates are
@@ -56,7 +56,16 @@ def main() -> None:
 
 def measured(form: str, who: str, records: int) -> tuple[float, int]:
     """Records a second and peak memory, from a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.collectors", "--records", str(records), "--measure", form, who]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.decoding.collectors",
+        "--records",
+        str(records),
+        "--measure",
+        form,
+        who,
+    ]
     rate, peak_bytes = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return rate, peak_bytes
 

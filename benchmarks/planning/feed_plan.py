@@ -1,6 +1,6 @@
 """How well `flowprism plan feeds` predicts: costs of feeds that nothing was fitted to, and what fresh cells show.
 
-usage: python -m benchmarks.feed_plan [--cells N]
+usage: python -m benchmarks.planning.feed_plan [--cells N]
 
 Costs: twelve feeds of other sizes, seeds and sampling rates than those of the fit; processor time is the least of three
 runs. Shown: cells with a straggler, all drawn; what a simulation with another seed says is shown, against whether the

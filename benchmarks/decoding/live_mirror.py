@@ -1,11 +1,11 @@
 """How many mirrored packets a second one core takes from an interface, and when the kernel begins to drop.
 
-usage: python -m benchmarks.live_mirror [--packets N]
+usage: python -m benchmarks.decoding.live_mirror [--packets N]
 
 Needs root and a machine with two cores or more. Two network namespaces are made and joined by a pair of virtual
-Ethernet interfaces; one process, on a core of its own, sends the frames of benchmarks/decode.py (cut at 96 bytes) at a
-given rate, another takes them from a `PacketRing` into a `Mirror` on one other core. Copying into the ring is done by
-the kernel on the sender's core, as it is by the core that serves the card's interrupts.
+Ethernet interfaces; one process, on a core of its own, sends the frames of `benchmarks.decoding.decode` (cut at 96
+bytes) at a given rate, another takes them from a `PacketRing` into a `Mirror` on one other core. Copying into the
+ring is done by the kernel on the sender's core, as it is by the core that serves the card's interrupts.
 
 `drain` lets 300,000 packets wait in the ring and then takes them as fast as it can: the receiver's own ceiling.
 """
@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.decode import frames
+from benchmarks.decoding.decode import frames
 from capture.live.packet_ring import PacketRing
 from capture.live.ring_block import MARKS, index_block
 from capture.mirror.mirror import Mirror
@@ -117,7 +117,7 @@ def measured(role: str, packets: int, rate: int) -> dict[str, float]:
 def start(space: str, role: str, *options: str) -> subprocess.Popen[str]:
     """This script in another role, inside a namespace."""
     command = [IP, "netns", "exec", space, sys.executable, "-m", __spec__.name, "--role", role, *options]
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     return subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

@@ -1,6 +1,6 @@
 """How fast export datagrams become flow records, from memory on one core, beside GoFlow2 and nfdump in the same run.
 
-usage: python benchmarks/feeds.py [--records N]
+usage: python -m benchmarks.decoding.feeds [--records N]
 
 Ours does all it does in service: sequence numbers, templates, sampling rates, times, addresses, flow record columns.
 GoFlow2's decoders stop at wire structures. They are built from the Go module proxy where Go is at hand; otherwise the
@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.capturing import stored_rate
-from benchmarks.export_inputs import datagrams
+from benchmarks.decoding.capturing import stored_rate
+from benchmarks.decoding.export_inputs import datagrams
 from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS, SFLOW5, Datagrams
 
@@ -53,8 +53,8 @@ def main() -> None:
 
 def report(protocol: int, records: int, peer: Path | None, folder: Path) -> None:
     """Measure one protocol and print its line."""
-    command = [sys.executable, "-m", "benchmarks.feeds", "--measure", str(protocol), "--records", str(records)]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]).stdout
+    command = [sys.executable, "-m", "benchmarks.decoding.feeds", "--measure", str(protocol), "--records", str(records)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]).stdout
     count, seconds, peak_bytes = json.loads(output)
     rate = count / seconds / 1e6
     decoders = None if peer is None else peer_rate(peer, datagrams(protocol, records), folder)

@@ -1,6 +1,6 @@
 """Time and memory of one plan of paths: many equal connections between leaves, each seen once at its first switch.
 
-usage: python -m benchmarks.path_plan [--connections N] [--leaves N] [--spines N]
+usage: python -m benchmarks.planning.path_plan [--connections N] [--leaves N] [--spines N]
 
 Leaves hash with CRC. The clock runs from tables of connections to the document, on one thread; memory is the
 process's peak, interpreter and libraries included.

@@ -1,4 +1,4 @@
-module flowprism/benchmarks/goflow2
+module flowprism/benchmarks/decoding/goflow2
 
 go 1.24
 

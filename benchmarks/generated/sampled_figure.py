@@ -1,6 +1,6 @@
 """The curve of docs/sampled.md: error of iteration times against the sampling rate, drawn from that page's own table.
 
-    python -m benchmarks.sampled_figure docs/sampled.md docs/images/sampled-sweep.svg
+    python -m benchmarks.generated.sampled_figure docs/sampled.md docs/images/sampled-sweep.svg
 
 The table is what `flowprism evaluate --family sampled` showed; the image cannot say anything else.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.feed_memory import ALL, COLUMNS, courses, slope_per_h
+from benchmarks.service.feed_memory import ALL, COLUMNS, courses, slope_per_h
 
 MB = 1_000_000
 

@@ -1,6 +1,6 @@
 """How much a collector takes over loopback into durable segments, and what becomes of what it cannot take.
 
-usage: python -m benchmarks.collector [--seconds S] [--rates N,N] [--no-thinning]
+usage: python -m benchmarks.service.collector [--seconds S] [--rates N,N] [--no-thinning]
 
 The real commands: `flowprism collect` as a process with its workers, and the sender of `flowprism replay` in this one.
 The input is sFlow, six samples of RoCEv2 headers a datagram. `uncounted` is what was sent and is neither stored nor
@@ -24,7 +24,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from benchmarks.export_inputs import datagrams
+from benchmarks.decoding.export_inputs import datagrams
 from capture.exporters.datagram import SFLOW5, Datagrams
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send

@@ -1,6 +1,6 @@
 """How long the results database takes to keep a scan and to answer what a dashboard asks, while scans are being kept.
 
-usage: python -m benchmarks.database [--address URL] [--jobs N] [--days N]
+usage: python -m benchmarks.service.database [--address URL] [--jobs N] [--days N]
 
 By default SQLite in a temporary folder. Filled first: N jobs of 100 endpoints, an incident for every fourth one, and
 rollups of an hour for so many days. Latencies are in milliseconds, wall time, one question at a time.

@@ -1,6 +1,6 @@
 """How fast mirrored packets are decoded and followed, against a plain dpkt loop over the same file.
 
-usage: python benchmarks/decode.py [--packets N] [CAPTURE]
+usage: python -m benchmarks.decoding.decode [--packets N] [CAPTURE]
 
 Without CAPTURE a seeded one is made: RoCEv2 writes of 64 packets on 2,048 queue pairs, their acknowledgements, and
 TCP streams, each frame cut at 96 bytes. Every figure is taken in a process of its own, so that its peak memory is its
@@ -61,7 +61,7 @@ def main() -> None:
 
 def report(capture: Path, folder: Path) -> None:
     """Take every measure on `capture` and print it; compiled code is kept in `folder`, where there is none at first."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "jit"), "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "jit"), "PYTHONPATH": str(Path(__file__).parents[2])}
     small = str(generate(folder / "small.pcap", 1000))
     for name in ("cold start", "cached start"):
         before = time.perf_counter()
@@ -70,7 +70,7 @@ def report(capture: Path, folder: Path) -> None:
     print(f"{capture.name}: {capture.stat().st_size / 1e6:.1f} MB")
     rates = {}
     for name in MEASURES:
-        command = [sys.executable, "-m", "benchmarks.decode", "--measure", name, str(capture)]
+        command = [sys.executable, "-m", "benchmarks.decoding.decode", "--measure", name, str(capture)]
         output = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
         packets, seconds, peak_bytes = json.loads(output)
         rates[name] = packets / seconds / 1e6

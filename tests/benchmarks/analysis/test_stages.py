@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from benchmarks.stages import STAGES
+from benchmarks.analysis.stages import STAGES
 
 
 def test_every_stage_is_a_function_that_an_analysis_calls() -> None:

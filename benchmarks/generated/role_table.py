@@ -1,6 +1,6 @@
 """Estimates what each role looks like over simulated jobs, and writes `strategy/role_table.json`.
 
-    python -m benchmarks.role_table [OUT]
+    python -m benchmarks.generated.role_table [OUT]
 
 Every class of edges is labeled by the plan that ran; how it looks is measured as the layout model measures it. Features
 depend on one another, so each has a weight: those with which the table says best which role a class plays (maximum
@@ -271,5 +271,5 @@ def _pairs(job: SimulatedJob, fabric: Fabric) -> dict[str, Pairs]:
 
 
 if __name__ == "__main__":
-    default = Path(__file__).parent.parent / "strategy" / "role_table.json"
+    default = Path(__file__).parents[2] / "strategy" / "role_table.json"
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else default)

@@ -1,7 +1,8 @@
 """Whether the service's memory grows: a simulated feed of many hosts, played to it for as long as one likes.
 
-usage: python -m benchmarks.feed_memory [--minutes M] [--hosts N] [--nics N] [--case DIR] [--folder DIR] [--csv FILE]
-       python -m benchmarks.feed_memory --read FILE
+usage: python -m benchmarks.service.feed_memory [--minutes M] [--hosts N] [--nics N] [--case DIR] [--folder DIR]
+                                                [--csv FILE]
+       python -m benchmarks.service.feed_memory --read FILE
 
 The real command, `flowprism serve` with all of its parts, and over loopback the IPFIX of a meter beside each leaf. The
 traffic is a simulated minute of a cluster of mixed jobs with faults (`flowprism simulate cluster`), of so many NICs of

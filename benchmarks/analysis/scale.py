@@ -1,6 +1,6 @@
 """How an analysis grows from 1,000 to 100,000 GPUs: seconds, memory, and the share of each stage.
 
-usage: python -m benchmarks.scale [--gpus N ...] [--workers N] [--cases DIR]
+usage: python -m benchmarks.analysis.scale [--gpus N ...] [--workers N] [--cases DIR]
 
 Each case is a simulated minute of a cluster of mixed jobs with faults among them (`flowprism simulate cluster`), kept
 in DIR where one is given. It is analysed from Parquet to the JSON report by `flowprism analyze`, compiled code at hand.
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.stages import timed
+from benchmarks.analysis.stages import timed
 from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 
@@ -77,7 +77,7 @@ def table(sizes: Sequence[int], workers: int, folder: Path) -> None:
     if len(rows) > 1:
         print(f"seconds grow as records to the power of {exponent(rows):.2f}")
     for gpus in sizes:
-        command = [sys.executable, "-m", "benchmarks.scale", "--shares", str(cases[gpus])]
+        command = [sys.executable, "-m", "benchmarks.analysis.scale", "--shares", str(cases[gpus])]
         spent = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         print(f"{gpus:8,} " + " · ".join(f"{stage} {share:.0%}" for stage, share in spent.items() if share >= 0.005))
 

@@ -1,9 +1,9 @@
 """What a collector's worker saves by thinning out flow samples: processor time of decoding and storing.
 
-usage: python -m benchmarks.thinning [--samples N]
+usage: python -m benchmarks.service.thinning [--samples N]
 
 In one process, without sockets and sender, so that other work on the machine hardly matters. The input is that of
-`benchmarks.collector`. `samples/s` is what one core takes.
+`benchmarks.service.collector`. `samples/s` is what one core takes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.export_inputs import datagrams
+from benchmarks.decoding.export_inputs import datagrams
 from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import SFLOW5, Datagrams
 from flowprism.collector.warmup import warm_up

@@ -1,6 +1,6 @@
 """How long the HTTP API takes for requests about jobs and incidents, while scans are being kept.
 
-usage: python -m benchmarks.api [--address URL] [--jobs N] [--days N]
+usage: python -m benchmarks.service.api [--address URL] [--jobs N] [--days N]
 
 A real server in a process of its own, over SQLite in a temporary folder and, where its programs are there, over a
 private PostgreSQL; or over `--address`, an empty database. Filled first: N jobs of 100 endpoints, an incident for every

@@ -1,6 +1,6 @@
 """How fast the lake takes records in, how small it keeps them, and how fast one job's records are found again.
 
-usage: python -m benchmarks.lake [--records FLOWS.parquet] [--rows N] [--folder DIR]
+usage: python -m benchmarks.service.lake [--records FLOWS.parquet] [--rows N] [--folder DIR]
 
 Without a file of flow records it simulates a minute of a cluster of 1,000 GPUs and repeats it. Simulated times are
 smoother than real ones, so all is measured a second time with up to 100 us added to each, at random. Rates are per

@@ -1,6 +1,6 @@
 """What two dask workers make of an analysis that one thread makes alone: the same bytes, and how much sooner.
 
-usage: python -m benchmarks.dask_workers [--gpus N] [--case DIR] [--rounds N]
+usage: python -m benchmarks.analysis.dask_workers [--gpus N] [--case DIR] [--rounds N]
 
 A simulated minute of a cluster of mixed jobs is analysed by `flowprism analyze`, by one thread, by two threads
 and by two workers of a real dask scheduler, in turn and with compiled code at hand; the best round
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from distributed import Client
 
-from benchmarks.scale import CLI, case
+from benchmarks.analysis.scale import CLI, case
 
 STARTS_S = 60.0
 

@@ -1,6 +1,6 @@
 """The rate of a whole analysis and of each of its stages, on one core, on a capture of some minutes of training.
 
-usage: python benchmarks/pipeline.py [--packets N] [CAPTURE]
+usage: python -m benchmarks.analysis.pipeline [--packets N] [CAPTURE]
 
 The packets of CAPTURE (the bundled one unless given; classic little-endian pcap, also .gz) are repeated, time stamps
 and TCP sequence numbers carried on, until there are N; so the job goes on for as many iterations more. Every figure is
@@ -26,13 +26,13 @@ import numpy as np
 import numpy.typing as npt
 from isal import igzip
 
-from benchmarks.decode import decode, dpkt_loop, follow
-from benchmarks.stages import timed
+from benchmarks.analysis.stages import timed
+from benchmarks.decoding.decode import decode, dpkt_loop, follow
 from capture.files.decompression import read_blocks
 from capture.ingest_log import IngestLog
 from flowprism import pipeline
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BUNDLED = ROOT / "flowprism" / "demo" / "mirror.pcap.gz"
 PAUSE_NS = 1_000_000  # between one repetition and the next
 # Ethernet, IPv4 without options, TCP: offsets inside a pcap record, its header of 16 bytes included.
@@ -74,7 +74,7 @@ def report(capture: Path, packets: int, folder: Path) -> None:
     command = [
         sys.executable,
         "-m",
-        "benchmarks.pipeline",
+        "benchmarks.analysis.pipeline",
         "--packets",
         str(packets),
         "--repeat-to",
@@ -101,7 +101,7 @@ def report(capture: Path, packets: int, folder: Path) -> None:
 
 def measured(name: str, capture: Path, environment: dict[str, str]) -> Figures:
     """One measure, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.pipeline", "--measure", name, str(capture)]
+    command = [sys.executable, "-m", "benchmarks.analysis.pipeline", "--measure", name, str(capture)]
     figures: Figures = json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
     return figures
 

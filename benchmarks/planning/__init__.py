@@ -1,0 +1,1 @@
+"""How long plans and audits take, and how well plans predict."""

@@ -1,0 +1,1 @@
+"""How fast the service stores, finds and answers, and how much memory it takes."""
