@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.errors import SchemaError
+from datamodel.row_order import sorted_order
 
 Array = npt.NDArray[np.generic]
 
@@ -108,7 +109,9 @@ class Frame:
 
     def sort(self, *keys: str) -> Frame:
         """Rows in ascending order of the given columns, first key first; stable."""
-        return self.take(np.lexsort([self[k] for k in reversed(keys)]))
+        columns = [self[key] for key in keys]
+        whole = all(column.dtype.kind in "iub" for column in columns)
+        return self.take(sorted_order(columns) if whole else np.lexsort(columns[::-1]))
 
     def replace(self, **columns: npt.ArrayLike) -> Frame:
         """The same rows with some columns exchanged."""

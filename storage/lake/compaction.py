@@ -16,12 +16,12 @@ import pyarrow as pa
 from datamodel.durations import HOUR_NS
 from datamodel.errors import FlowprismError
 from datamodel.frame import Array, Column, Frame, Schema
+from datamodel.row_order import sorted_order
 from storage.lake.kinds import KINDS, Kind
 from storage.lake.lake_writer import span_ns, sums_by_exporter
 from storage.lake.manifest import Segment
 from storage.lake.object_names import group_of, hour_name, packed_name
 from storage.lake.object_store import ObjectStore
-from storage.lake.order import sorted_order
 from storage.lake.segments import encode_segment
 from storage.lake.selection import EVERYTHING, read_columns
 from storage.lake.snapshot import Snapshot

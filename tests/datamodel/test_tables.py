@@ -9,6 +9,7 @@ from datamodel.errors import SchemaError
 from datamodel.frame import Frame, Schema, concat, empty
 from datamodel.frame_builder import FrameBuilder
 from datamodel.reconstructed.operations import OPERATIONS
+from datamodel.reconstructed.patterns import PATTERNS
 from datamodel.reconstructed.timeline import SPANS
 from datamodel.reconstructed.transfers import PAIRS, TRANSFERS
 from datamodel.telemetry.counters import COUNTERS, DROPS
@@ -54,6 +55,14 @@ def test_sort_take_and_concat_keep_rows_whole() -> None:
     assert frame.take(frame["time_ns"] == 1)["sampler_address"].tolist() == [1, 2]
     both = concat(DROPS, [frame, empty(DROPS), frame.replace(packets=[5, 5, 5])])
     assert both["packets"].tolist() == [1, 1, 1, 5, 5, 5]
+
+
+def test_sort_by_numbers_that_are_not_whole() -> None:
+    """What is not known comes last, as a plain comparison has it, and equal keys keep their order."""
+    late = [0.5, np.nan, -0.25, 0.5]
+    frame = Frame(PATTERNS, {"endpoint": [3, 0, 2, 1], "role": [7, 7, 7, 7], "late_ratio": late})
+    assert frame.sort("late_ratio")["endpoint"].tolist() == [2, 3, 1, 0]
+    assert frame.sort("late_ratio", "endpoint")["endpoint"].tolist() == [2, 1, 3, 0]
 
 
 def test_columns_left_out_cost_nothing_whatever_becomes_of_them() -> None:

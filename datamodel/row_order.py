@@ -1,20 +1,19 @@
-"""The order of packed rows, by several columns, in time linear in practice."""
+"""The order of rows by several columns of integers, in time linear in practice."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from datamodel.frame import Array
 
 Index = npt.NDArray[np.int64]
 
 _KEY_BITS = 63  # of an int64 that is not negative
 
 
-def sorted_order(columns: Sequence[Array]) -> Index:
+def sorted_order(columns: Sequence[npt.NDArray[Any]]) -> Index:
     """Stable ascending order of rows by several columns of integers, the first one first.
 
     Neighbouring columns and the row's position are packed into one integer as long as their ranges fit, and plain
@@ -32,6 +31,8 @@ def sorted_order(columns: Sequence[Array]) -> Index:
     for values in reversed(columns):
         least, most = int(values.min()), int(values.max())
         bits = (most - least).bit_length()
+        if not bits:
+            continue
         if bits + place_bits > _KEY_BITS:
             order, key, width = _refined(order, key, width, place_bits), np.zeros(rows, np.int64), 0
             order = order[np.argsort(values[order], kind="stable")]

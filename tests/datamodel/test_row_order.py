@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.lake.order import sorted_order
+from datamodel.row_order import sorted_order
 
 VALUES = st.one_of(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**40))
 
