@@ -59,10 +59,12 @@ def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links:
 def _queue_pairs(number: Int, queue_pair: Int, count: int) -> tuple[Int, Int]:
     """(how many queue pairs each connection shows, the smallest)."""
     known = queue_pair >= 0
-    both = np.unique(np.stack([number[known], queue_pair[known].astype(np.int64)]), axis=1)
+    names, place = factorize(queue_pair[known])
+    both, _ = factorize(number[known] << 32 | place)
+    of, name = both >> 32, names[both & 0xFFFFFFFF]
     smallest = np.full(count, -1)
-    smallest[both[0, ::-1]] = both[1, ::-1]
-    return np.bincount(both[0], minlength=count), smallest
+    smallest[of[::-1]] = name[::-1]
+    return np.bincount(of, minlength=count), smallest
 
 
 def _sightings(

@@ -8,6 +8,7 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Int
 from datamodel.telemetry.flows import Flows, mark_metered
+from reconstruct.numeric.factorize import factorize
 
 # Fewer records may share a divisor by chance; a smaller divisor is that of messages of some packets each.
 FEWEST_RECORDS, LEAST_RATE = 100, 16
@@ -67,7 +68,7 @@ def _exporters(flows: Flows, claimed: Bool) -> list[tuple[Int, str]]:
         flows.frame[name][claimed].astype(np.int64) for name in ("sampler_address", "observation_domain_id")
     )
     rows = np.flatnonzero(claimed)
-    keys, which = np.unique((sampler + 1) << 32 | domain, return_inverse=True)
+    keys, which = factorize((sampler + 1) << 32 | domain)
     order = np.argsort(which, kind="stable")
     bounds = np.searchsorted(which[order], np.arange(len(keys) + 1))
     codes = (keys >> 32) - 1

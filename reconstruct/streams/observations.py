@@ -7,6 +7,7 @@ import numpy as np
 from datamodel.frame import Array, Frame
 from datamodel.reconstructed.streams import Bool, Int
 from datamodel.telemetry.flows import Flows
+from reconstruct.numeric.factorize import factorize
 from reconstruct.numeric.row_runs import place_within
 
 MIRROR, EXACT, SAMPLED = 0, 1, 2
@@ -84,15 +85,15 @@ def _codes(columns: list[Int]) -> Int:
     code = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         if not _is_constant(column):
-            _, own = np.unique(column, return_inverse=True)
-            code = np.unique(code * (int(own.max()) + 1) + own, return_inverse=True)[1]
+            names, own = factorize(column)
+            code = factorize(code * len(names) + own)[1]
     return code
 
 
 def _by_records(connection: Int, point: Int, frame: Frame, kept: Bool) -> Int:
     """(rows,) rank of each row's observation point among those of its connection, 0 for the best."""
     points = int(point.max()) + 1
-    sights, sight = np.unique(connection * points + point, return_inverse=True)
+    sights, sight = factorize(connection * points + point)
     volume = np.bincount(sight, np.where(kept, frame["bytes"] * np.maximum(frame["sampling_rate"], 1), 0))
     order = np.lexsort([sights % points, -volume, -np.bincount(sight, kept), sights // points])
     of = (sights // points)[order]
