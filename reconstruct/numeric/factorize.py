@@ -24,6 +24,25 @@ def factorize(values: Int) -> tuple[Int, Int]:
     return different[order], rank[place]
 
 
+def factorize_rows(*columns: Int) -> tuple[Int, Int]:
+    """Tell rows apart by several columns.
+
+    Args:
+        columns: at least one, (rows,) each, of whole numbers.
+
+    Returns:
+        (the first row of each kind, kinds in the ascending order of their values; the kind of each row).
+    """
+    kind = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        different, own = factorize(column)
+        if len(different) > 1:
+            kind = factorize(kind * len(different) + own)[1]
+    first = np.empty(int(kind.max(initial=-1)) + 1, np.int64)
+    first[kind[::-1]] = np.arange(len(kind))[::-1]
+    return first, kind
+
+
 @compiled
 def _told_apart(values: Int, slots: int) -> tuple[Int, Int]:
     """(the different values, as they come, up to one more than half the slots; the place among them of each)."""

@@ -12,7 +12,7 @@ from datamodel.frame import Frame
 from datamodel.reconstructed.connections import CABLE_SIGHTINGS, CONNECTIONS, PAYLOADS, ConnectionTables
 from datamodel.reconstructed.streams import Bool, Int
 from datamodel.telemetry.flows import Flows
-from reconstruct.numeric.factorize import factorize
+from reconstruct.numeric.factorize import factorize, factorize_rows
 from reconstruct.streams.stream_builder import volumes
 
 _USED = frozenset(
@@ -59,11 +59,10 @@ def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links:
 def _queue_pairs(number: Int, queue_pair: Int, count: int) -> tuple[Int, Int]:
     """(how many queue pairs each connection shows, the smallest)."""
     known = queue_pair >= 0
-    names, place = factorize(queue_pair[known])
-    both, _ = factorize(number[known] << 32 | place)
-    of, name = both >> 32, names[both & 0xFFFFFFFF]
-    smallest = np.full(count, -1)
-    smallest[of[::-1]] = name[::-1]
+    number, queue_pair = number[known], queue_pair[known]
+    first, _ = factorize_rows(number, queue_pair)
+    of, smallest = number[first], np.full(count, -1)
+    smallest[of[::-1]] = queue_pair[first][::-1]
     return np.bincount(of, minlength=count), smallest
 
 

@@ -22,6 +22,7 @@ from datamodel.reconstructed.streams import Bool, Int
 from datamodel.telemetry.flows import FLOWS, Flows, recode
 from reconstruct.jit import compiled
 from reconstruct.jit import to_contiguous as contiguous
+from reconstruct.numeric.factorize import factorize_rows
 from reconstruct.numeric.row_runs import run_starts
 from reconstruct.streams.locators import locators
 from reconstruct.streams.observations import is_unsampled
@@ -224,7 +225,7 @@ def _whole_messages(frame: Frame, ends: Int, kept: Bool) -> tuple[Frame, Bool]:
     some, rows = some[order], rows.take(order)
     columns = (rows["src_addr"], rows["dst_addr"], name[order])
     connection = np.cumsum(run_starts(*columns)) - 1
-    lane = np.unique(np.stack([connection, ends[some]]), axis=1, return_inverse=True)[1]
+    _, lane = factorize_rows(connection, ends[some])
     message = np.empty(len(some), np.int64)
     times = contiguous(rows["time_flow_start_ns"]), contiguous(rows["time_flow_end_ns"])
     _number_messages(contiguous(connection), contiguous(lane), *times, message)

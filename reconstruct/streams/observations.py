@@ -7,7 +7,7 @@ import numpy as np
 from datamodel.frame import Array, Frame
 from datamodel.reconstructed.streams import Bool, Int
 from datamodel.telemetry.flows import Flows
-from reconstruct.numeric.factorize import factorize
+from reconstruct.numeric.factorize import factorize, factorize_rows
 from reconstruct.numeric.row_runs import place_within
 
 MIRROR, EXACT, SAMPLED = 0, 1, 2
@@ -82,12 +82,8 @@ def _is_constant(column: Array) -> bool:
 
 def _codes(columns: list[Int]) -> Int:
     """(rows,) a number for each distinct row of the columns, in the order in which they sort."""
-    code = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        if not _is_constant(column):
-            names, own = factorize(column)
-            code = factorize(code * len(names) + own)[1]
-    return code
+    differing = [column for column in columns if not _is_constant(column)]
+    return factorize_rows(*differing)[1] if differing else np.zeros(len(columns[0]), np.int64)
 
 
 def _by_records(connection: Int, point: Int, frame: Frame, kept: Bool) -> Int:

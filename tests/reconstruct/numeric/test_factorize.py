@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reconstruct.numeric.factorize import SLOTS, factorize
+from reconstruct.numeric.factorize import SLOTS, factorize, factorize_rows
+
+WORDS = st.one_of(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1))
 
 
 @pytest.mark.parametrize("different", [1, 50, SLOTS // 2, SLOTS // 2 + 1, 5 * SLOTS])
@@ -18,6 +22,21 @@ def test_values_have_their_place_among_the_different_ones(different: int) -> Non
     found = factorize(values)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=60))
+def test_rows_have_their_place_among_the_different_ones(rows: list[tuple[int, int, int]]) -> None:
+    """Kinds come in the order of tuples, whatever the numbers, each with its first row."""
+    first, kind = factorize_rows(*(np.array(values, np.int64) for values in zip(*rows, strict=True)))
+    kinds = sorted(set(rows))
+    assert kind.tolist() == [kinds.index(row) for row in rows]
+    assert first.tolist() == [rows.index(one) for one in kinds]
+
+
+def test_no_rows_are_of_no_kind() -> None:
+    """Columns without rows have neither first rows nor places."""
+    nothing = np.zeros(0, np.int64)
+    assert [len(column) for column in factorize_rows(nothing, nothing)] == [0, 0]
 
 
 def test_nothing_has_no_place() -> None:
