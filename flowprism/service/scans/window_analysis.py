@@ -9,6 +9,7 @@ from pathlib import Path
 from datamodel.cluster.inventory import Inventory
 from datamodel.reports.analysis import Analysis
 from datamodel.reports.report import Report, Window
+from datamodel.telemetry.ingest_result import IngestResult
 from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.service.config.settings import Settings
@@ -82,15 +83,21 @@ def analyze_window(
     lake = settings.store.flow_lake
     location = lake if is_address(lake) else Path(lake)
     selection = Selection(start_ns=window.start_ns, end_ns=window.end_ns, endpoints=endpoints)
-    reading = read_lake(location, selection)
+    # the reading has no name here, so that `analyze_reading` can let go of it
     analysis = analyze_reading(
-        reading if endpoints is None else replace(reading, heard_ns=window.end_ns),
+        _read(location, selection),
         (lake.partition("?")[0],),
         fabric,
         AnalysisOptions(crew=crew),
     )
     analysis = replace(analysis, report=analysis.report.model_copy(update={"window": window}))
     return WindowResult(analysis, analysis.report)
+
+
+def _read(location: Path | str, selection: Selection) -> IngestResult:
+    """The records of a window; of some endpoints, the feed is known to reach its end."""
+    reading = read_lake(location, selection)
+    return reading if selection.endpoints is None else replace(reading, heard_ns=selection.end_ns)
 
 
 def inventory_of(path: Path | None, database: Database, at_ns: int) -> Inventory | None:
