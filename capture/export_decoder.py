@@ -6,7 +6,10 @@ Templates, sequence numbers and sampling rates live in the decoders. `state` and
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +19,9 @@ from capture.exporters.forgetting import FORGOTTEN
 from capture.ingest_log import IngestLog
 from capture.netflow.netflow_decoder import NetflowDecoder
 from capture.sflow.sflow_decoder import SflowDecoder
+from capture.states.netflow_states import join_netflow
+from capture.states.sflow_states import join_sflow
+from capture.states.state_parts import ProtocolPart, StatePart
 from capture.tables.address_book import AddressBook
 from datamodel.errors import InputError
 from datamodel.frame import Frame, concat, empty
@@ -23,7 +29,7 @@ from datamodel.telemetry.counters import COUNTERS, DROPS
 from datamodel.telemetry.exporter_stats import ExporterStats
 from datamodel.telemetry.flows import FLOWS, Flows, mark_metered, recode
 
-_STATE_VERSION = 5
+_STATE_VERSION = 6
 _NO_COUNTERS, _NO_DROPS = empty(COUNTERS), empty(DROPS)  # made once: most batches have none
 _MOST_DOUBTED = 1000  # exporters whose warnings are reported by name: a fabric of 100,000 GPUs has that many switches
 _MOST_ADDRESSES = 1 << 17  # kept between takes, so that their texts are made once; more than any fabric has
@@ -147,11 +153,39 @@ class ExportDecoder:
         Raises:
             InputError: it is damaged or of another version.
         """
-        try:
-            parts = json.loads(state)
-            if parts["version"] != _STATE_VERSION:
-                raise InputError(f"decoder state: version {parts['version']}, expected {_STATE_VERSION}")
-            self._sflow.restore(parts["sflow"])
-            self._netflow.restore(parts["netflow"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"decoder state: damaged: {error}") from None
+        said = _read(state)
+        with _refusing_damage():
+            self._sflow.restore(said["sflow"])
+            self._netflow.restore(said["netflow"])
+
+    def join(self, parts: Sequence[StatePart]) -> None:
+        """Go on for the exporters that are taken from the states of several decoders; there must be one.
+
+        Raises:
+            InputError: a state is damaged or of another version.
+        """
+        said = [_read(part.state) for part in parts]
+        with _refusing_damage():
+            for name, join, decoder in (
+                ("sflow", join_sflow, self._sflow),
+                ("netflow", join_netflow, self._netflow),
+            ):
+                owned = zip(said, parts, strict=True)
+                decoder.restore(join([ProtocolPart(one[name], part.owned, part.has_sums) for one, part in owned]))
+
+
+def _read(state: bytes) -> dict[str, Any]:
+    """The decoders' states in a state of the right version."""
+    with _refusing_damage():
+        said: dict[str, Any] = json.loads(state)
+        if said["version"] != _STATE_VERSION:
+            raise InputError(f"decoder state: version {said['version']}, expected {_STATE_VERSION}")
+        return said
+
+
+@contextmanager
+def _refusing_damage() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise InputError(f"decoder state: damaged: {error}") from None

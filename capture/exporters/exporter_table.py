@@ -88,7 +88,7 @@ EXPORTER = np.dtype(
 )
 
 # What forgotten exporters add to the sums; `lost` by way of counting.
-_FORGOTTEN = np.dtype([("exporters", "i8"), ("lost", "i8", (3,)), ("rejected", "i8", (_REJECTED,))])
+FORGOTTEN_SUMS = np.dtype([("exporters", "i8"), ("lost", "i8", (3,)), ("rejected", "i8", (_REJECTED,))])
 
 
 class ExporterTable:
@@ -102,7 +102,7 @@ class ExporterTable:
     def __init__(self) -> None:
         self.rows: Table = np.zeros(_FIRST_EXPORTERS, EXPORTER)
         self.full = np.array([0, -(1 << 62)], np.int64)
-        self._forgotten = np.zeros(1, _FORGOTTEN)
+        self._forgotten = np.zeros(1, FORGOTTEN_SUMS)
         self._table = KeyTable(3, _FIRST_EXPORTERS)
 
     def __len__(self) -> int:
@@ -142,7 +142,7 @@ class ExporterTable:
         self._forgotten[0]["exporters"] += len(chosen)
         moves = moves_without(chosen, len(known))
         moves.apply(self.rows)
-        self._table.fill(_keys(self.rows[: moves.kept]))
+        self._table.fill(exporter_keys(self.rows[: moves.kept]))
         return moves
 
     def reject_of_forgotten(self, reason: int, count: int) -> None:
@@ -182,18 +182,24 @@ class ExporterTable:
         Args:
             state: text alone, without sums, is of a version that forgot no exporter.
         """
-        texts = [state] if isinstance(state, str) else state
-        rows = unpack_rows(texts[0], EXPORTER)
-        for text in texts[1:]:
-            self._forgotten = unpack_rows(text, _FORGOTTEN).copy()
-        if len(rows) > MOST_EXPORTERS or len(self._forgotten) != 1:
-            raise ValueError("exporters of another layout")
+        rows, self._forgotten = unpack_exporters(state)
         self.make_room(len(rows))
         self.rows[: len(rows)] = rows
-        self._table.fill(_keys(rows))
+        self._table.fill(exporter_keys(rows))
 
 
-def _keys(rows: Table) -> Words:
+def unpack_exporters(state: list[str] | str) -> tuple[Table, Table]:
+    """The rows, and the sums of those forgotten, of a table's `state`; one of another layout raises ValueError."""
+    texts = [state] if isinstance(state, str) else state
+    rows, forgotten = unpack_rows(texts[0], EXPORTER), np.zeros(1, FORGOTTEN_SUMS)
+    for text in texts[1:]:
+        forgotten = unpack_rows(text, FORGOTTEN_SUMS).copy()
+    if len(rows) > MOST_EXPORTERS or len(forgotten) != 1:
+        raise ValueError("exporters of another layout")
+    return rows, forgotten
+
+
+def exporter_keys(rows: Table) -> Words:
     """What rows of `EXPORTER` are found by."""
     return np.stack([rows["low"], rows["high"], rows["domain"] << 3 | rows["protocol"]], axis=1)
 

@@ -50,6 +50,8 @@ HEADER = np.dtype(
         ("mark_alone", "i8"),  # 1: marked because a decoder died on a batch that it was in
         ("beat", "i8"),  # changes while the decoder lives and moves
         ("ready", "i8"),  # how many decoders have come up so far
+        ("busy_ns", "i8"),  # time in which decoders were not waiting for datagrams
+        ("warm", "i8"),  # how many have their code ready, and wait for their state or have come up
         ("_beyond", "u1", (_CACHE_LINE_BYTES,)),
         ("refused_sources", REFUSED, (MOST_REFUSED_SOURCES,)),
     ],

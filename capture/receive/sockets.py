@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import socket
 import struct
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from capture.receive.steering import steer
 from datamodel.errors import InputError
 
 TIME_STAMPS = 35  # SO_TIMESTAMPNS, and the type of the control message it adds to every datagram
 
-# <asm-generic/socket.h>, <linux/sock_diag.h>, <linux/filter.h>
-_FORCE_BUFFER, _MEMORY, _STEER = 33, 55, 51
+# <asm-generic/socket.h>, <linux/sock_diag.h>
+_FORCE_BUFFER, _MEMORY = 33, 55
 _MEMORY_WORDS, _QUEUED, _DROPS = 9, 0, 8
-_LOAD, _LOAD_X, _STORE, _XOR_X, _MULTIPLY, _SHIFT, _MODULO, _RETURN_A = 0x20, 0x61, 0x02, 0xAC, 0x24, 0x74, 0x94, 0x16
-_FROM_IP_HEADER = 0xFFF00000  # SKF_NET_OFF
-_IPV4_SOURCE_AT, _IPV6_SOURCE_AT = 12, 8
 _BACKLOG = 128
 
 
@@ -105,18 +102,35 @@ def _shared(
     try:
         _refuse_to_share(family, host, listen)
         for _ in range(workers):
-            sock = undo.enter_context(socket.socket(family, socket.SOCK_STREAM if listen.tcp else socket.SOCK_DGRAM))
-            _prepare(sock, family, listen.tcp, buffer_bytes)
-            sock.bind((host, port))
-            port = sock.getsockname()[1]
-            if listen.tcp:
-                sock.listen(_BACKLOG)
-            doors.append(ListeningSocket(sock, Listen(host, port, listen.tcp)))
-        if workers > 1:
-            _steer(doors[0].socket, family, workers)
+            door = _bound(Listen(host, port, listen.tcp), family, buffer_bytes, undo)
+            port = door.listen.port
+            doors.append(door)
+        steer(doors[0].socket, family, range(workers))
     except OSError as error:
         raise InputError(f"{Listen(host, listen.port, listen.tcp)}: cannot listen: {error.strerror}") from None
     return doors
+
+
+def _bound(listen: Listen, family: int, buffer_bytes: int, undo: ExitStack) -> ListeningSocket:
+    """One more socket on an address, which is an address of one family."""
+    sock = undo.enter_context(socket.socket(family, socket.SOCK_STREAM if listen.tcp else socket.SOCK_DGRAM))
+    _prepare(sock, family, listen.tcp, buffer_bytes)
+    sock.bind((listen.host, listen.port))
+    if listen.tcp:
+        sock.listen(_BACKLOG)
+    return ListeningSocket(sock, Listen(listen.host, sock.getsockname()[1], listen.tcp))
+
+
+def add_sockets(doors: list[ListeningSocket], buffer_bytes: int) -> list[ListeningSocket]:
+    """One more socket next to each of these; they receive nothing before `steer` says so.
+
+    Raises:
+        OSError: they cannot be opened.
+    """
+    with ExitStack() as undo:
+        added = [_bound(door.listen, door.socket.family, buffer_bytes, undo) for door in doors]
+        undo.pop_all()
+    return added
 
 
 def _refuse_to_share(family: int, host: str, listen: Listen) -> None:
@@ -144,24 +158,6 @@ def _prepare(sock: socket.socket, family: int, tcp: bool, buffer_bytes: int) -> 
         sock.setsockopt(socket.SOL_SOCKET, _FORCE_BUFFER, buffer_bytes)
     except PermissionError:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
-
-
-def _steer(sock: socket.socket, family: int, workers: int) -> None:
-    """Have the kernel choose the worker by the source address alone (a classic BPF program for the whole group).
-
-    Its own choice would also hash the source port, and differ after every start of the machine.
-    """
-    if family == socket.AF_INET:
-        program = [(_LOAD, _FROM_IP_HEADER + _IPV4_SOURCE_AT)]
-    else:
-        program = [(_LOAD, _FROM_IP_HEADER + _IPV6_SOURCE_AT)]
-        for word in range(1, 4):
-            # Accumulator to memory, the next word in its place, what was stored to X, and both joined.
-            program += [(_STORE, 0), (_LOAD, _FROM_IP_HEADER + _IPV6_SOURCE_AT + 4 * word), (_LOAD_X, 0), (_XOR_X, 0)]
-    program += [(_MULTIPLY, 0x9E3779B1), (_SHIFT, 16), (_MODULO, workers), (_RETURN_A, 0)]
-    code = b"".join(struct.pack("=HBBI", operation, 0, 0, value) for operation, value in program)
-    kept = ctypes.create_string_buffer(code, len(code))
-    sock.setsockopt(socket.SOL_SOCKET, _STEER, struct.pack("@HP", len(program), ctypes.addressof(kept)))
 
 
 def buffer_bytes_of(sock: socket.socket) -> int:

@@ -173,6 +173,8 @@ def decode_batch(data: Bytes, index: Index, first: int, memory: Memory, output: 
         agent = memory.agents[place]
         if not agent["begun"]:
             begin_agent(agent, high, low, memory)
+        agent["source_high"] = datagram["source_high"]
+        agent["source_low"] = datagram["source_low"]
         exporter = memory.exporters[place]
         if not register_datagram(data, at, end, datagram, head, exporter, state, moment):
             continue

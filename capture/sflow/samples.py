@@ -56,6 +56,8 @@ AGENT = np.dtype(
         ("rates_used", "i8"),
         ("rates", "i8", (MOST_RATES,)),  # that its records carry
         ("begun", "i8"),  # 1 once `configured` is looked up
+        ("source_high", "i8"),  # address that its newest datagram came from
+        ("source_low", "i8"),
     ]
 )
 

@@ -33,7 +33,8 @@ class CollectorOptions:
         keep: whether the lake is kept too, with the usual limits; `flowprism compact` has others.
         listens: where exporters send to; none where only `sources` are read.
         sources: mirrors, and topics of at most one Kafka.
-        workers: pairs of processes that share the exporters.
+        workers: pairs of processes that share the exporters, at first.
+        most_workers: so many there may be as load demands, and never fewer than `workers`; 0: their number stays.
         allow: networks that may send; empty for all.
         rates: configured sampling rates.
         commit_every_s: after which what was received is made durable, at the latest.
@@ -51,6 +52,7 @@ class CollectorOptions:
     listens: tuple[Listen, ...] = DEFAULT_LISTENS
     sources: tuple[Source, ...] = ()
     workers: int = 1
+    most_workers: int = 0
     allow: tuple[str, ...] = ()
     rates: SamplingRates = field(default_factory=SamplingRates)
     commit_every_s: float = 5.0
@@ -86,3 +88,18 @@ def parse_listen(text: str) -> Listen:
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535 or (":" in host) != bracketed:
         raise InputError(f"--listen {text}: expected [tcp:]HOST:PORT, an IPv6 address in brackets, * for every address")
     return Listen(host.strip("[]"), int(port), tcp)
+
+
+def parse_workers(text: str) -> tuple[int, int]:
+    """The number of workers at first and at most, the latter 0 where the number stays, of `N` or `N-M`.
+
+    Raises:
+        InputError: it is neither.
+    """
+    least, dash, most = text.partition("-")
+    numbers = [int(part) for part in ((least, most) if dash else (least,)) if part.isascii() and part.isdigit()]
+    if len(numbers) != (2 if dash else 1) or numbers != sorted(numbers) or not 1 <= numbers[0] <= MOST_WORKERS:
+        raise InputError(f"{text}: expected a number of workers from 1 to {MOST_WORKERS}, or a range such as 1-4")
+    if numbers[-1] > MOST_WORKERS:
+        raise InputError(f"{text}: there are at most {MOST_WORKERS} workers")
+    return numbers[0], numbers[1] if dash else 0

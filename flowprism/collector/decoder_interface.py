@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -13,6 +13,7 @@ from datamodel.telemetry.exporter_stats import ExporterStats
 
 if TYPE_CHECKING:
     from capture.export_decoder import Decoded  # brings all decoders with it; only the one that is named is loaded
+    from capture.states.state_parts import StatePart
 
 
 class Decoder(Protocol):
@@ -52,6 +53,9 @@ class Decoder(Protocol):
 
     def restore(self, state: bytes) -> None:
         """Go on with a state; InputError where it is damaged."""
+
+    def join(self, parts: Sequence[StatePart]) -> None:
+        """Go on with what is to be taken from several states, at least one; InputError where one is damaged."""
 
 
 def load_decoder(name: str) -> Callable[[SamplingRates], Decoder]:

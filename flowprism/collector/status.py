@@ -16,6 +16,7 @@ from flowprism.collector.processes.source_process import SourceProcess
 from flowprism.collector.processes.worker import Worker
 from flowprism.collector.refused import refused_sources
 from flowprism.collector.sources import MirrorSource
+from flowprism.collector.workers.crew import Crew
 
 SCHEMA = "flowprism.collector/v1"
 FILE = "status.json"
@@ -37,6 +38,7 @@ class Totals:
         packets_lost_here: mirrored packets that died with a process before they were stored.
         thinned: flow samples of durable datagrams left out where a worker could not keep up; the others' rates were
             multiplied.
+        worker_deaths: receivers and decoders that died.
     """
 
     received: int
@@ -49,6 +51,7 @@ class Totals:
     packets: int
     packets_lost_here: int
     thinned: int
+    worker_deaths: int
 
     def __str__(self) -> str:
         lost = ", ".join(f"{count} {unit}" for unit, count in sorted(self.lost.items()) if count) or "none"
@@ -83,45 +86,50 @@ class Status:
     """Gathers the status of a run, and writes it."""
 
     folder: Path
-    session: str
-    workers: Sequence[Worker]
+    crew: Crew
     source_processes: Sequence[SourceProcess] = ()
-    _drops: dict[tuple[int, int], Drops] = field(default_factory=dict)
-    _queued: dict[tuple[int, int], int] = field(default_factory=dict)
+    _drops: dict[int, Drops] = field(default_factory=dict)  # by the socket's descriptor, which lasts as long as a run
+    _queued: dict[int, int] = field(default_factory=dict)
     _before: dict[str, int] = field(default_factory=dict)
     _before_s: float = 0.0
 
-    def _all(self) -> tuple[Worker | SourceProcess, ...]:
-        return *self.workers, *self.source_processes
+    def _running(self) -> tuple[Worker | SourceProcess, ...]:
+        return *self.crew.workers, *self.source_processes
+
+    def _accounts(self) -> list[dict[str, Any]]:
+        return [*self.crew.accounts, *(source_process.account for source_process in self.source_processes)]
 
     def look(self) -> None:
         """Ask the sockets what waits in them and what they dropped."""
-        for worker in self.workers:
-            for number, door in enumerate(worker.doors):
-                if not door.listen.tcp:
-                    queued, dropped = backlog(door.socket)
-                    self._queued[worker.index, number] = queued
-                    self._drops.setdefault((worker.index, number), Drops()).update(dropped)
+        for door in (door for own in self.crew.sockets.doors for door in own):
+            if not door.listen.tcp:
+                queued, dropped = backlog(door.socket)
+                self._queued[door.socket.fileno()] = queued
+                self._drops.setdefault(door.socket.fileno(), Drops()).update(dropped)
 
     def totals(self) -> Totals:
         """The sums so far."""
         lost = Counter[str]()
-        for each in self._all():
-            lost.update(each.account.get("lost", {}))
-        totals_of = [each.account.get("totals", {}) for each in self._all()]
-        headers = [worker.header for worker in self.workers]
+        for account in self._accounts():
+            lost.update(account.get("lost", {}))
+        past = self.crew.past
+        stored = Counter(past)
+        for each in self._running():
+            stored.update(each.account.get("totals", {}))
+        headers = [worker.header for worker in self.crew.workers]
         return Totals(
-            received=sum(int(h["written"]) for h in headers),
-            durable=sum(int(h["committed"]) for h in headers),
-            records=sum(totals.get("flows", 0) for totals in totals_of),
+            received=past["received"] + sum(int(h["written"]) for h in headers),
+            durable=past["durable"] + sum(int(h["committed"]) for h in headers),
+            records=stored["flows"],
             kernel_drops=sum(drops.total for drops in self._drops.values())
             + sum(source_process.account.get("kernel_drops", 0) for source_process in self.source_processes),
-            refused=sum(int(h["refused"]) + int(h["sessions_refused"]) for h in headers),
-            set_aside=sum(totals.get("set_aside", 0) for totals in totals_of),
+            refused=past["refused"] + sum(int(h["refused"]) + int(h["sessions_refused"]) for h in headers),
+            set_aside=stored["set_aside"],
             lost=dict(lost),
-            packets=sum(totals.get("packets", 0) for totals in totals_of),
+            packets=stored["packets"],
             packets_lost_here=sum(source_process.lost for source_process in self.source_processes),
-            thinned=sum(totals.get("thinned", 0) for totals in totals_of),
+            thinned=stored["thinned"],
+            worker_deaths=past["deaths"] + sum(worker.deaths for worker in self.crew.workers),
         )
 
     def write(self) -> None:
@@ -138,30 +146,32 @@ class Status:
         """The whole status, JSON-able."""
         now = time.monotonic()
         span_s = now - self._before_s
-        rejected = Counter[str]()
-        for each in self._all():
+        accounts, workers = self._accounts(), self.crew.group.workers
+        rejected = Counter(self.crew.past_rejected)
+        for each in self._running():
             rejected.update(each.account.get("rejected", {}))
         totals = self.totals()
         document = {
             "schema": SCHEMA,
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "session": self.session,
+            "session": self.crew.group.session,
             "totals": {name: getattr(totals, name) for name in Totals.__slots__},
-            "workers": [self._worker(worker, span_s) for worker in self.workers],
-            "sockets": [self._socket(w, n, span_s) for w in self.workers for n in range(len(w.doors))],
+            "workers_wanted": self.crew.wanted,
+            "workers": [self._worker(worker, span_s) for worker in workers],
+            "sockets": [self._socket(w, n, span_s) for w in workers for n in range(len(w.doors))],
             "sources": [self._source_process(source_process, span_s) for source_process in self.source_processes],
-            "exporters_known": sum(worker.account.get("exporters_known", 0) for worker in self.workers),
-            "exporters": [exporter for worker in self.workers for exporter in worker.account.get("exporters", ())],
+            "exporters_known": sum(account.get("exporters_known", 0) for account in accounts),
+            "exporters": [exporter for account in accounts for exporter in account.get("exporters", ())],
             "rejected": dict(sorted(rejected.items())),
-            "warnings": [*self._thinning(), *(text for e in self._all() for text in e.account.get("warnings", ()))],
-            "refused_sources": refused_sources([worker.header for worker in self.workers]),
+            "warnings": [*self._thinning(), *(text for account in accounts for text in account.get("warnings", ()))],
+            "refused_sources": refused_sources([worker.header for worker in self.crew.workers]),
         }
         self._before_s = now
         return document
 
     def _thinning(self) -> list[str]:
         """Which workers thin out flow samples now."""
-        now = {worker.index: worker.account.get("thinning", 1) for worker in self.workers}
+        now = {worker.index: worker.account.get("thinning", 1) for worker in self.crew.group.workers}
         return [
             f"worker {index} cannot keep up: it keeps one in {one_in} flow samples and multiplies their rates"
             for index, one_in in now.items()
@@ -173,7 +183,7 @@ class Status:
         return {
             "worker": worker.index,
             "received": int(header["written"]),
-            "received_per_s": self._rate(f"received {worker.index}", int(header["written"]), span_s),
+            "received_per_s": self._rate(f"received {worker.session} {worker.index}", int(header["written"]), span_s),
             "received_bytes": int(header["bytes"]),
             "waiting": worker.waiting(),
             "ring_bytes": room,
@@ -216,13 +226,13 @@ class Status:
         return {**said, "kernel_drops": drops, "lost": lost, "lost_here": source_process.lost}
 
     def _socket(self, worker: Worker, number: int, span_s: float) -> dict[str, Any]:
-        door, key = worker.doors[number], (worker.index, number)
+        door, key = worker.doors[number], worker.doors[number].socket.fileno()
         received = int(worker.header["received"][number])
         said = {
             "worker": worker.index,
             "listen": str(door.listen),
             "received": received,
-            "received_per_s": self._rate(f"socket {key}", received, span_s),
+            "received_per_s": self._rate(f"socket {worker.session} {key}", received, span_s),
         }
         if door.listen.tcp:
             return said

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from capture.receive.sockets import ListeningSocket, buffer_bytes_of, open_sockets
+from capture.receive.socket_places import SocketPlaces
+from capture.receive.sockets import ListeningSocket, buffer_bytes_of
 from capture.receive.source_filter import networks
 from datamodel.errors import InputError
 from flowprism.collector.collector_options import CollectorOptions
@@ -23,10 +24,12 @@ from flowprism.collector.processes.source_process import SourceProcess
 from flowprism.collector.processes.worker import Process, Worker, how_ended
 from flowprism.collector.sources import KafkaSource, MirrorSource, Source
 from flowprism.collector.status import Status
+from flowprism.collector.workers.crew import Crew
 from storage.lake import writer_session
 from storage.lake.object_store import redact_address
 
-_WATCH_S = 0.1
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD)
+_WATCH_S, _CHANGE_S = 0.1, 0.02
 _STATUS_S, _LINE_S = 1.0, 60.0
 _TAKE_OVER_S = 20.0  # within which the workers of a supervisor that was killed have stored what they had
 _RECEIVERS_END_S = 15.0  # more than emptying the sockets takes
@@ -66,50 +69,30 @@ class CollectorSupervisor:
         options = self._options
         networks(options.allow)
         begun = writer_session.begin_session(options.out, _TAKE_OVER_S, options.home)
-        doors = self._open() if self._doors is None else self._doors
+        sockets = self._sockets()
         source_processes = self._source_processes(begun)
         try:
-            workers = [Worker(n, own, self._plan(n, begun), begun.lock) for n, own in enumerate(doors)]
-            status = Status(options.home, begun.name, workers, source_processes)
-            self._greet(begun, doors)
-            with _signals(self._stop) as wake:
-                self._collect(workers, source_processes, status, wake)
-                self._finish(workers, source_processes, status, wake)
+            crew = Crew(options, begun, sockets)
+            status = Status(options.home, crew, source_processes)
+            self._greet(begun, crew)
+            with _signals(self._stop, crew.ask_for) as wake:
+                self._collect(crew, source_processes, status, wake)
+                self._finish(crew, source_processes, status, wake)
             return self._say_goodbye(status)
         finally:
-            for door in (door for own in doors for door in own):
-                door.socket.close()
+            sockets.close()
             for source_process in source_processes:
                 source_process.close()
             os.close(begun.lock)
 
-    def _open(self) -> list[list[ListeningSocket]]:
+    def _sockets(self) -> SocketPlaces:
         options = self._options
-        return open_sockets(options.listens, options.workers, options.buffer_bytes) if options.listens else []
+        if self._doors is not None:
+            return SocketPlaces(self._doors, options.buffer_bytes)
+        return SocketPlaces.opened(options.listens, options.workers, options.buffer_bytes)
 
     def _stop(self) -> None:
         self._stopping = True
-
-    def _plan(self, worker: int, begun: writer_session.WriterSession) -> dict[str, object]:
-        """What a worker's processes need to know, except for its ring and sockets."""
-        options = self._options
-        same = begun.workers == options.workers
-        return {
-            "out": str(options.out),
-            "home": str(options.home),
-            "session": begun.name,
-            "worker": worker,
-            "workers": options.workers,
-            "state": begun.states.get(worker, "") if same else "",
-            "decoder": options.decoder,
-            "corrects_clocks": options.corrects_clocks,
-            "rates": dict(options.rates.by_exporter),
-            "rate_otherwise": options.rates.otherwise,
-            "commit_every_s": options.commit_every_s,
-            "thins": options.thins,
-            "ring_bytes": options.ring_bytes,
-            "allow": list(options.allow),
-        }
 
     def _source_processes(self, begun: writer_session.WriterSession) -> list[SourceProcess]:
         """Start the mirror and Kafka sources; as writers they have the numbers after the workers'.
@@ -123,7 +106,7 @@ class CollectorSupervisor:
             "workers": options.workers,
             "commit_every_s": options.commit_every_s,
             "allow": list(options.allow),
-            "offset_states": [state for number, state in begun.states.items() if number >= begun.workers],
+            "offset_states": list(begun.source_states),
         }
         topics = [source for source in options.sources if isinstance(source, KafkaSource)]
         mirrors = [source for source in options.sources if isinstance(source, MirrorSource)]
@@ -133,28 +116,26 @@ class CollectorSupervisor:
         ]
         return [SourceProcess(number, source, plan, begun.lock) for number, source in numbered]
 
-    def _collect(
-        self, workers: list[Worker], source_processes: list[SourceProcess], status: Status, wake: socket.socket
-    ) -> None:
+    def _collect(self, crew: Crew, source_processes: list[SourceProcess], status: Status, wake: socket.socket) -> None:
         next_status = next_line = 0.0
+        wanted = crew.wanted
         while not self._stopping and (
-            workers or not all(source_process.finished for source_process in source_processes)
+            crew.workers or not all(source_process.finished for source_process in source_processes)
         ):
-            self._watch_all(workers, source_processes)
+            self._watch_all(crew, source_processes)
             now = time.monotonic()
-            if now >= next_status:
+            if now >= next_status or wanted != crew.wanted:
                 status.look()
                 status.write()
-                next_status = now + _STATUS_S
+                next_status, wanted = now + _STATUS_S, crew.wanted
             if now >= next_line:
                 if next_line:
                     process.print_message(str(status.totals()))
                 next_line = now + _LINE_S
-            _wait(wake, _WATCH_S)
+            _wait(wake, _WATCH_S if crew.change is None else _CHANGE_S)
 
-    def _watch_all(self, workers: list[Worker], source_processes: list[SourceProcess]) -> None:
-        for worker in workers:
-            worker.watch(stopping=False)
+    def _watch_all(self, crew: Crew, source_processes: list[SourceProcess]) -> None:
+        crew.watch()
         if self._compactor is not None:
             _look_after(self._compactor)
         for source_process in source_processes:
@@ -162,12 +143,12 @@ class CollectorSupervisor:
             if source_process.refused:  # as a port that is taken
                 self._stop()
 
-    def _finish(
-        self, workers: list[Worker], source_processes: list[SourceProcess], status: Status, wake: socket.socket
-    ) -> None:
+    def _finish(self, crew: Crew, source_processes: list[SourceProcess], status: Status, wake: socket.socket) -> None:
         """Have the receivers empty their sockets, the decoders store what is in the rings, and sources too."""
         if self._compactor is not None:
             self._compactor.stop()
+        crew.stop()
+        workers = crew.workers
         receivers_end = time.monotonic() + _RECEIVERS_END_S
         up_by = time.monotonic() + _COMING_UP_S
         progress: list[tuple[int, int, bool]] = []
@@ -188,9 +169,7 @@ class CollectorSupervisor:
             elif now - progress_s > (_PROGRESS_S if all(up for *_, up in progress) else _COMING_UP_S):
                 break
             _wait(wake, _WATCH_S / 5)
-        for worker in workers:
-            worker.receiver.kill()
-            worker.decoder.kill()
+        crew.end()
         for source_process in source_processes:
             source_process.give_up()
         if self._compactor is not None:  # at any moment, as it is made
@@ -198,8 +177,8 @@ class CollectorSupervisor:
         status.look()
         status.write()
 
-    def _greet(self, begun: writer_session.WriterSession, doors: list[list[ListeningSocket]]) -> None:
-        options = self._options
+    def _greet(self, begun: writer_session.WriterSession, crew: Crew) -> None:
+        options, doors = self._options, [worker.doors for worker in crew.workers]
         for warning in begun.warnings:
             process.print_message(warning)
         if begun.removed:
@@ -208,7 +187,7 @@ class CollectorSupervisor:
             )
         if doors and begun.workers not in (0, options.workers):
             process.print_message(
-                f"there were {begun.workers} workers before, now {options.workers}: templates are learned again"
+                f"there were {begun.workers} workers before, now {options.workers}: templates and counts move along"
             )
         reading = [f"reading {source}" for source in options.sources]
         listening = [f"listening on {', '.join(str(d.listen) for d in own)}; {len(doors)} workers" for own in doors[:1]]
@@ -233,7 +212,7 @@ class CollectorSupervisor:
             process.print_message(f"{unstored} datagrams that were received could not be stored")
         for failure in (source_process.failure for source_process in status.source_processes if source_process.failure):
             raise InputError(failure)
-        return not unstored and not any(worker.gave_up for worker in status.workers)
+        return not unstored and not any(worker.gave_up for worker in status.crew.workers)
 
 
 def _look_after(compactor: Process) -> None:
@@ -246,15 +225,20 @@ def _look_after(compactor: Process) -> None:
 
 
 @contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[socket.socket]:
-    """SIGTERM and SIGINT call `stop`; these and the end of a child make the socket readable."""
+def _signals(stop: Callable[[], None], ask_for: Callable[[int], None]) -> Iterator[socket.socket]:
+    """SIGTERM and SIGINT call `stop`, SIGTTIN and SIGTTOU ask for a worker more or fewer.
+
+    These and the end of a child make the socket readable.
+    """
     reading, writing = socket.socketpair()
     reading.setblocking(False)
     writing.setblocking(False)
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     wakeup = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, lambda *_: stop())
     signal.signal(signal.SIGINT, lambda *_: stop())
+    signal.signal(signal.SIGTTIN, lambda *_: ask_for(1))
+    signal.signal(signal.SIGTTOU, lambda *_: ask_for(-1))
     signal.signal(signal.SIGCHLD, lambda *_: None)
     try:
         yield reading

@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ class WriterSession:
         name: unlike that of any other session, and greater than that of those before it.
         lock: descriptor that holds the folder; every process that may still write keeps a copy of it open.
         workers: how many workers the session before had; 0 where there was none.
-        states: name of the state file that each of those workers left.
+        source_states: names of the state files that sources of earlier sessions left.
         removed: how many files that nothing refers to were removed.
         warnings: what is wrong with the folder, in sentences.
     """
@@ -38,9 +38,24 @@ class WriterSession:
     name: str
     lock: int
     workers: int
-    states: Mapping[int, str]
+    source_states: tuple[str, ...]
     removed: int
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PastSession:
+    """What a session left behind that later ones go on with.
+
+    Attributes:
+        name: of the session.
+        workers: how many workers shared the exporters.
+        states: name of the state file of each worker that committed.
+    """
+
+    name: str
+    workers: int
+    states: Mapping[int, str]
 
 
 def begin_session(location: Path | str, patience_s: float, home: Path | None = None) -> WriterSession:
@@ -62,17 +77,18 @@ def begin_session(location: Path | str, patience_s: float, home: Path | None = N
         home.mkdir(parents=True, exist_ok=True)
         lock = take_lock(home / "lock", patience_s, "another collector writes there")
         now = snapshot(store)
-        states = find_resumable(now)
-        removed = _remove_unreferenced(store, now, {commit.state for commit in states.values()})
+        past, sources = find_resumable(now), _source_states(now)
+        states = {state for session in past for state in session.states.values()}
+        removed = _remove_unreferenced(store, now, states | set(sources))
     except OSError as error:
         raise InputError(f"{error.filename or store.name}: {error.strerror or error}") from None
     warnings = [
         f"{store.name}: {count} commits of {writer.name} are damaged; what they committed is not read"
         for writer, count in sorted(now.damaged.items())
     ]
-    workers = max((commit.workers for commit in states.values()), default=0)
-    names = {worker: commit.state for worker, commit in states.items() if commit.state}
-    return WriterSession(_new_name(now.heads), lock, workers, names, removed, tuple(warnings))
+    last = max((writer.session for writer in now.heads if _is_collector(writer)), default="")
+    workers = past[0].workers if past else 0
+    return WriterSession(next_name(last), lock, workers, sources, removed, tuple(warnings))
 
 
 def take_lock(path: Path, patience_s: float, otherwise: str) -> int:
@@ -96,9 +112,8 @@ def take_lock(path: Path, patience_s: float, otherwise: str) -> int:
             return descriptor
 
 
-def _new_name(writers: Iterable[Writer]) -> str:
-    """A name by the clock; where the clock went back, by the newest session."""
-    last = max((writer.session for writer in writers if _is_collector(writer)), default="")
+def next_name(last: str) -> str:
+    """The name of a session behind another one: by the clock, or by that one's name where the clock went back."""
     name = datetime.now(UTC).strftime(_NAME_FORMAT)
     return name if name > last else last + "0"
 
@@ -108,16 +123,41 @@ def _is_collector(writer: Writer) -> bool:
     return _NAME.fullmatch(writer.session) is not None
 
 
-def find_resumable(now: Snapshot) -> dict[int, Commit]:
-    """Behind which commit each worker can go on: its newest one since the number of workers last changed."""
-    found: dict[int, Commit] = {}
-    for writer, newest in sorted(now.heads.items(), reverse=True):
-        if not _is_collector(writer):
-            continue
-        if any(commit.workers != newest.workers for commit in found.values()):
+def find_resumable(now: Snapshot, before: str = "") -> list[PastSession]:
+    """What workers can go on with, newest session first.
+
+    An exporter's worker of a session may have left no state, because the session ended before its first commit or the
+    exporter sent nothing; then what an older session says holds. So sessions are gone through until one has states of
+    all its workers. States are left out where a newer session with as many workers has one of the same worker.
+
+    Args:
+        now: the lake.
+        before: sessions from this name on do not count; empty: all do.
+    """
+    by_session: dict[str, dict[int, Commit]] = {}
+    for writer, newest in now.heads.items():
+        if _is_collector(writer) and writer.worker < newest.workers and not (before and writer.session >= before):
+            by_session.setdefault(writer.session, {})[writer.worker] = newest
+    found: list[PastSession] = []
+    replaced: dict[int, set[int]] = {}
+    for name, commits in sorted(by_session.items(), reverse=True):
+        workers = next(iter(commits.values())).workers
+        states = {worker: commit.state for worker, commit in sorted(commits.items()) if commit.state}
+        known = replaced.setdefault(workers, set())
+        found.append(PastSession(name, workers, {w: state for w, state in states.items() if w not in known}))
+        known.update(states)
+        if len(known) == workers:
             break
-        found.setdefault(writer.worker, newest)
-    return found
+    return [session for session in found if session.states or session is found[0]]
+
+
+def _source_states(now: Snapshot) -> tuple[str, ...]:
+    """Names of the newest states that mirrors and topics left; their writers have the numbers behind the workers'."""
+    newest: dict[int, str] = {}
+    for writer, head in sorted(now.heads.items()):
+        if _is_collector(writer) and writer.worker >= head.workers and head.state:
+            newest[writer.worker - head.workers] = head.state
+    return tuple(newest.values())
 
 
 def _remove_unreferenced(store: ObjectStore, now: Snapshot, states: set[str]) -> int:

@@ -152,7 +152,7 @@ def test_a_restart_decodes_and_counts_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "complaint"), [
-    (("--workers", "0"), "--workers 0: expected a number from 1 to 64"),
+    (("--workers", "0"), "--workers 0: expected a number of workers from 1 to 64, or a range such as 1-4"),
     (("--commit-every", "0"), "--commit-every 0: expected 0.05 to 3600 seconds"),
     (("--listen", "somewhere"), f"--listen somewhere: {LISTEN}"),
     (("--listen", "::1:99"), f"--listen ::1:99: {LISTEN}"),

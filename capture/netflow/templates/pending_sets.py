@@ -5,6 +5,8 @@ Memory: at most `MOST_BYTES`, of one exporter `MOST_OF_AN_EXPORTER_BYTES`; time:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -131,6 +133,34 @@ class PendingSets:
             at += size
         self.index[: len(kept)] = kept
         self.used[:] = (len(kept), at)
+
+
+def joined_waiting(states: Sequence[list[str]], places: Sequence[npt.NDArray[np.int64]]) -> list[str]:
+    """The state of a room in which the sets of several wait, those that arrived first where there is no room for all.
+
+    Args:
+        states: of the rooms.
+        places: for each the new place of each exporter, -1 where its sets are left out.
+    """
+    found: list[tuple[Table, bytes]] = []
+    for state, place in zip(states, places, strict=True):
+        index, data = unpack_rows(state[0], WAITING), unpack_rows(state[1], np.uint8)
+        for entry in index.copy():
+            start, size = int(entry["datagram"]["offset"]), int(entry["datagram"]["bytes"])
+            entry["exporter"] = place[entry["exporter"]]
+            if entry["exporter"] >= 0:
+                found.append((entry, data[start : start + size].tobytes()))
+    found.sort(key=lambda one: int(one[0]["datagram"]["time_ns"]))
+    joined, content = np.zeros(len(found), WAITING), bytearray()
+    taken = 0
+    for entry, data_of in found[:MOST_SETS]:
+        if len(content) + len(data_of) > MOST_BYTES:
+            break
+        joined[taken] = entry
+        joined[taken]["datagram"]["offset"] = len(content)
+        content += data_of
+        taken += 1
+    return [pack_rows(joined[:taken]), pack_rows(np.frombuffer(bytes(content), np.uint8))]
 
 
 @jit

@@ -38,7 +38,12 @@ def collect(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="librdkafka setting, at least bootstrap.servers; repeatable."),
     ] = None,
-    workers: Annotated[int, typer.Option(metavar="N", help="Number of workers that share the exporters.")] = 1,
+    workers: Annotated[
+        str,
+        typer.Option(
+            metavar="N[-M]", help="Number of workers that share the exporters; a range such as 1-4: as load demands."
+        ),
+    ] = "1",
     allow: Annotated[
         list[str] | None, typer.Option(metavar="CIDR", help="Accept datagrams only from this network; repeatable.")
     ] = None,

@@ -1,9 +1,12 @@
 """The process that decodes: ring to records, and every few seconds records to the folder.
 
 It may die at any moment, of a datagram or by force. Its successor restores the newest committed state and decodes what
-lies in the ring behind it, so that every datagram's records are committed once. What is being decoded is marked in
-the ring: after a death the batch it happened in is decoded one datagram at a time, and if that is deadly again, the
-datagram it happened in is set aside.
+lies in the ring behind it, so that every datagram's records are committed once. Where the number of workers changes,
+the first decoder of a new worker waits until those before it have committed all, and goes on with its share of their
+states.
+
+What is being decoded is marked in the ring: after a death the batch it happened in is decoded one datagram at a time,
+and if that is deadly again, the datagram it happened in is set aside.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +32,12 @@ from flowprism.collector.processes import process
 from flowprism.collector.quarantine import quarantine_packet, udp_packet
 from flowprism.collector.stats_cache import StatsCache
 from flowprism.collector.warmup import warm_up
+from flowprism.collector.workers.state_shares import state_parts
 from storage.lake.lake_writer import CommitBatch, LakeWriter, read_state
 from storage.lake.object_names import Writer
 from storage.lake.object_store import redact_address
+from storage.lake.snapshot import snapshot
+from storage.lake.writer_session import find_resumable
 
 # One batch: records of datagrams of such sizes take 100 MB at the very most.
 _MOST_DATAGRAMS, _MOST_BYTES = 4096, 4 << 20
@@ -57,10 +64,13 @@ class Decoding:
         self._home = Path(plan["home"])
         self._writer = Writer(plan["session"], plan["worker"])
         self._ring = Ring(plan["ring"], plan["ring_bytes"])
+        make, rates = _maker(plan)
+        self._ring.header["warm"] += 1
+        _wait_for_end(plan["after"])
         self._store = LakeWriter(plan["out"], self._writer, plan["workers"])
         self._supervisor, self._every_s = plan["supervisor"], plan["commit_every_s"]
         newest = self._store.newest
-        self._decoder = _restored(plan, newest.state if newest else plan["state"])
+        self._decoder = _restored(plan, newest.state if newest else "", lambda: make(rates))
         self._clocks = ExporterClocks() if plan["corrects_clocks"] else None
         self._accounts = StatsCache(self._decoder, newest.rejected if newest else {}, self._clocks)
         self._totals = {"datagrams": 0, "flows": 0, "counters": 0, "drops": 0, "set_aside": 0, "thinned": 0}
@@ -88,6 +98,7 @@ class Decoding:
             count = self._step()
             self._commit_if_due()
             busy_s = time.monotonic() - began_s
+            self._ring.header["busy_ns"] += int(busy_s * 1e9)
             changed = self._load is not None and self._load.worked(busy_s, self._at, self._committed)
             self._report(force=changed)
             if count:
@@ -196,19 +207,42 @@ class Decoding:
             self._reported = None
 
 
-def _restored(plan: dict[str, Any], state: str) -> decoder_interface.Decoder:
-    """A decoder that remembers what the state file says; a fresh one where there is none or it is damaged."""
+def _maker(plan: dict[str, Any]) -> tuple[Callable[[SamplingRates], decoder_interface.Decoder], SamplingRates]:
+    """What makes a decoder, whose code is ready to run, and what from."""
     make = decoder_interface.load_decoder(plan["decoder"])
     rates = SamplingRates(plan["rates"], plan["rate_otherwise"])
     warm_up(make(rates))
-    decodes = make(rates)
-    if not state:
-        return decodes
+    return make, rates
+
+
+def _wait_for_end(gates: Sequence[int]) -> None:
+    """Wait for the decoders that had the exporters before: each holds the other end of a pipe until it has ended."""
+    for gate in gates:
+        while os.read(gate, 1):
+            pass
+
+
+def _restored(
+    plan: dict[str, Any], own: str, make: Callable[[], decoder_interface.Decoder]
+) -> decoder_interface.Decoder:
+    """A decoder that remembers what was committed of its exporters; a fresh one where nothing was or it is damaged.
+
+    Args:
+        plan: see `flowprism.collector.supervisor`.
+        own: name of the worker's own newest state in this session; empty where there is none.
+        make: makes a decoder.
+    """
+    lake, decodes = plan["out"], make()
     try:
-        decodes.restore(read_state(plan["out"], state))
+        if own:
+            decodes.restore(read_state(lake, own))
+            return decodes
+        past = find_resumable(snapshot(lake), plan["session"])
+        if parts := state_parts(past, plan["worker"], plan["workers"], lambda name: read_state(lake, name)):
+            decodes.join(parts)
     except InputError as error:
         process.print_message(f"{error}; templates and counts start over")
-        return make(rates)
+        return make()
     return decodes
 
 

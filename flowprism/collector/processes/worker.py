@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -96,7 +97,9 @@ class Worker:
 
     Attributes:
         index: its number.
+        session: of the lake, that it writes.
         doors: its sockets, in the order of the ring's counters.
+        gate: descriptor of a pipe that ends once the decoder has stored all there was.
         ring_bytes: size of its ring.
         header: state of the two processes, see `capture.receive.ring_header`.
         receiver, decoder: the processes.
@@ -106,7 +109,9 @@ class Worker:
         gave_up: the receiver was ended before it had taken all there was.
     """
 
-    def __init__(self, index: int, doors: list[ListeningSocket], plan: Mapping[str, Any], lock: int) -> None:
+    def __init__(
+        self, index: int, doors: list[ListeningSocket], plan: Mapping[str, Any], lock: int, after: Sequence[int] = ()
+    ) -> None:
         """Make the ring; nothing is started yet.
 
         Args:
@@ -114,19 +119,27 @@ class Worker:
             doors: its sockets.
             plan: what its decoder needs to know, without the ring; `ring_bytes` and `allow` serve the receiver too.
             lock: descriptor that holds the folder.
+            after: `gate` of the workers that must have stored all before this one's decoder begins.
         """
         self.index, self.doors, self.ring_bytes = index, doors, int(plan["ring_bytes"])
+        self.session = str(plan["session"])
         ring = create(plan["ring_bytes"])
         self.header = header_of(ring)[0]
+        self.gate, self._held = os.pipe()
+        self._ring = ring
         shared = {"ring": ring, "ring_bytes": plan["ring_bytes"]}
         listening = [{"socket": door.socket.fileno(), "listen": asdict(door.listen)} for door in doors]
         receivable = [door.socket.fileno() for door in doors]
         receiving = {**shared, "doors": listening, "allow": plan["allow"]}
         self.receiver = Process("flowprism.collector.processes.receiver_process", receiving, [ring, *receivable])
         self.decoder = Process(
-            "flowprism.collector.processes.decoder_process", {**plan, **shared}, [ring, lock], keeps_memory=True
+            "flowprism.collector.processes.decoder_process",
+            {**plan, **shared, "after": list(after)},
+            [ring, lock, self._held, *after],
+            keeps_memory=True,
         )
         self.account: dict[str, Any] = {}
+        self._counted: dict[str, int] = {}
         self.emptied = self.finished = self.gave_up = False
         self._committed, self._beat, self._beat_s = -1, (-1, -1), time.monotonic()
 
@@ -140,9 +153,9 @@ class Worker:
         self._watch_receiver(stopping=stopping)
         self._watch_decoder(stopping=stopping)
         if not self.emptied:
-            self.receiver.keep_up()
+            self._keep_up(self.receiver, "receivers")
         if not self.finished:
-            self.decoder.keep_up()
+            self._keep_up(self.decoder, "ready", "warm")
         if stopping:
             self.receiver.stop()
 
@@ -159,12 +172,47 @@ class Worker:
     @property
     def is_receiving(self) -> bool:
         """Whether the receiver has come up, or is done: what comes before waits in the sockets."""
-        return self.emptied or int(self.header["receivers"]) > self.receiver.deaths
+        return self.emptied or self._has_counted("receivers")
 
     @property
     def is_decoding(self) -> bool:
         """Whether the decoder has come up: its code may have to be compiled first, and what comes waits in the ring."""
-        return int(self.header["ready"]) > self.decoder.deaths
+        return self._has_counted("ready")
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether both processes could take over exporters at once."""
+        return self.is_receiving and self._has_counted("warm")
+
+    def _keep_up(self, kept: Process, *counters: str) -> None:
+        """Start a process where its time has come; what it counts once it has come up stands here now."""
+        if kept.running is None:
+            self._counted.update({name: int(self.header[name]) for name in counters})
+            kept.keep_up()
+
+    def _has_counted(self, counter: str) -> bool:
+        return int(self.header[counter]) > self._counted.get(counter, 0)
+
+    def end(self) -> None:
+        """End both processes by force, whatever they have not stored."""
+        self.receiver.kill()
+        self.decoder.kill()
+
+    def close(self) -> None:
+        """Give back what is left of a worker whose processes have ended."""
+        self._let_go()
+        os.close(self.gate)
+        os.close(self._ring)
+
+    def _let_go(self) -> None:
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+    @property
+    def deaths(self) -> int:
+        """How often its processes have died."""
+        return self.receiver.deaths + self.decoder.deaths
 
     def progress(self) -> tuple[int, int, bool]:
         """Changes as long as the decoder gets on; last whether both processes have come up."""
@@ -199,6 +247,7 @@ class Worker:
         self.decoder.bury()
         if code == 0 and stopping:
             self.finished = True
+            self._let_go()
         else:
             delay = self.decoder.died()
             process.print_message(f"worker {self.index}: its decoder ended ({how_ended(code)}); again in {delay:.1f} s")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from capture.configured_rates import UNKNOWN_RATE, SamplingRates
 from capture.receive.sockets import Listen, ListeningSocket
 from capture.receive.sockets import open_sockets as opened
 from datamodel.errors import InputError
-from flowprism.collector.collector_options import CollectorOptions, parse_listen
+from flowprism.collector.collector_options import CollectorOptions, parse_listen, parse_workers
 from flowprism.collector.sources import kafka_source, mirror_sources
 from flowprism.collector.status import FILE
 from flowprism.collector.supervisor import CollectorSupervisor
@@ -28,6 +27,7 @@ from storage.lake.object_store import redact_address
 
 _TOTALS = (
     "received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here", "thinned",
+    "worker_deaths",
 )  # fmt: skip
 
 
@@ -38,6 +38,7 @@ def options(settings: Settings) -> CollectorOptions:
         InputError: a source's settings cannot be used.
     """
     collect = settings.collect
+    workers, most_workers = parse_workers(collect.workers)
     kafka = [f"{name}={value.get_secret_value()}" for name, value in collect.kafka.items()]
     return CollectorOptions(
         out=settings.store.flow_lake,
@@ -47,7 +48,8 @@ def options(settings: Settings) -> CollectorOptions:
             *mirror_sources(collect.mirror, collect.erspan),
             *kafka_source(",".join(collect.kafka_topics), kafka if collect.kafka_topics else ()),
         ),
-        workers=collect.workers,
+        workers=workers,
+        most_workers=most_workers,
         allow=collect.allow,
         rates=_rates(collect),
         commit_every_s=collect.commit_every_s,
@@ -126,14 +128,12 @@ class _Watch:
         figures |= {f"lost_{unit}_total": float(count) for unit, count in totals.get("lost", {}).items()}
         figures["exporters"] = float(status.get("exporters_known", 0))
         figures["waiting_datagrams"] = float(sum(worker["waiting"] for worker in status.get("workers", ())))
-        deaths: Counter[str] = Counter()
+        figures["workers"] = float(len(status.get("workers", ())))
         thinning = max((worker.get("thinning", 1) for worker in status.get("workers", ())), default=1)
         figures["thinning"] = float(thinning)
         detail = f"cannot keep up: keeps one in {thinning} flow samples" if thinning > 1 else ""
         for worker in status.get("workers", ()):
-            deaths["worker_deaths_total"] += worker["receiver_deaths"] + worker["decoder_deaths"]
             detail = detail if worker.get("is_decoding") else GETTING_READY
-        figures |= {name: float(count) for name, count in deaths.items()}
         return Heartbeat(detail=detail, figures=figures, sampling=sampled(status.get("exporters", ()), self.rates))
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from capture.receive.source_filter import networks
 from capture.tables.addresses import canonical
 from datamodel.errors import InputError
 from datamodel.reports.findings import Severity
-from flowprism.collector.collector_options import DEFAULT_LISTENS, MOST_WORKERS, parse_listen
+from flowprism.collector.collector_options import DEFAULT_LISTENS, parse_listen, parse_workers
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.config.log_setup import LogSettings
@@ -38,12 +38,17 @@ def _checked(check: Callable[[str], object]) -> Callable[[str], str]:
     return same
 
 
+def _number_as_text(given: object) -> object:
+    return str(given) if type(given) is int else given
+
+
 def _address(text: str) -> str:
     if (found := canonical(text)) is None:
         raise ValueError(f"{text} is not an IP address")
     return found
 
 
+Workers = Annotated[str, BeforeValidator(_number_as_text), AfterValidator(_checked(parse_workers))]
 Door = Annotated[str, AfterValidator(_checked(parse_listen))]
 Network = Annotated[str, AfterValidator(_checked(lambda text: networks((text,))))]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -110,7 +115,9 @@ class CollectSettings(Section):
     erspan: tuple[str, ...] = Field(default=(), description="our addresses at which ERSPAN sessions end")
     kafka_topics: tuple[str, ...] = Field(default=(), description="topics that another collector writes to")
     kafka: dict[str, SecretStr] = Field(default={}, description="librdkafka's settings, by name")
-    workers: int = Field(default=1, ge=1, le=MOST_WORKERS, description="pairs of processes that share the exporters")
+    workers: Workers = Field(
+        default="1", description="pairs of processes that share the exporters; `1-4`: as load demands"
+    )
     sampling_rate: Rate | None = Field(default=None, description="N of 1 in N, whatever exporters say")
     sampling_rates: dict[Annotated[str, AfterValidator(_address)], Rate] = Field(
         default={}, description="the same for single exporters, by address"

@@ -57,6 +57,7 @@ FIGURES = (
             "worker_deaths_total": "Receiving and decoding processes that died.",
             "exporters": "Exporters known.",
             "waiting_datagrams": "Datagrams received and not yet decoded.",
+            "workers": "Workers that share the exporters.",
         },
     ),
     *(

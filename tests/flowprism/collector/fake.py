@@ -11,6 +11,7 @@ import os
 import signal
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
 from capture.ingest_log import IngestLog
+from capture.receive.source_filter import words
+from capture.states.state_parts import StatePart
 from capture.tables.addresses import from_words
 from datamodel.frame import Frame, concat, empty
 from datamodel.telemetry.counters import COUNTERS, DROPS
@@ -110,6 +113,15 @@ class FakeDecoder:
     def restore(self, state: bytes) -> None:
         """Go on with them."""
         self._expected, self._lost = json.loads(state)
+
+    def join(self, parts: Sequence[StatePart]) -> None:
+        """Go on with those of the sources that are taken."""
+        for part in parts:
+            expected, lost = json.loads(part.state)
+            for agent in expected:
+                high, low = words(agent)
+                if part.owned(np.array([high]), np.array([low]))[0]:
+                    self._expected[agent], self._lost[agent] = expected[agent], lost[agent]
 
 
 def _do(deed: bytes, rest: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Where to listen, as it is typed."""
+"""Where to listen and how many workers, as it is typed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from capture.receive.sockets import Listen
 from datamodel.errors import InputError
-from flowprism.collector.collector_options import parse_listen
+from flowprism.collector.collector_options import parse_listen, parse_workers
 
 GOOD = {
     "*:6343": Listen("*", 6343),
@@ -29,3 +29,16 @@ def test_bad(text: str) -> None:
     """Anything else is refused and named."""
     with pytest.raises(InputError, match="expected"):
         parse_listen(text)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1", (1, 0)), ("64", (64, 0)), ("1-4", (1, 4)), ("2-2", (2, 2))])
+def test_workers(text: str, expected: tuple[int, int]) -> None:
+    """A number stays; a range has a least and a most."""
+    assert parse_workers(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "65", "-1", "4-1", "0-4", "1-65", "1-2-3", "two", "1.5", "1-", "٣"])
+def test_bad_workers(text: str) -> None:
+    """Anything else is refused and named."""
+    with pytest.raises(InputError, match=f"{text}: "):
+        parse_workers(text)

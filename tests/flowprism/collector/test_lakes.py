@@ -47,7 +47,7 @@ def test_a_bucket_needs_a_folder_beside_it() -> None:
     """Lock and status cannot be in a bucket; that is said in one line, without what is secret in the address."""
     lake = collect.Lake("s3://key:secret@bucket/lake", None, keep=False)
     with pytest.raises(InputError, match="--folder DIR is missing") as caught:
-        collect.run_collector(lake, collect.Inputs(), collect.Work(1, 5.0, thinning=True), (), ())
+        collect.run_collector(lake, collect.Inputs(), collect.Work("1", 5.0, thinning=True), (), ())
     assert str(caught.value).startswith("--out s3://bucket/lake: ")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from datamodel.errors import InputError
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
-from flowprism.collector.collector_options import DEFAULT_LISTENS, MOST_WORKERS, CollectorOptions, parse_listen
+from flowprism.collector.collector_options import DEFAULT_LISTENS, CollectorOptions, parse_listen, parse_workers
 from flowprism.collector.sources import Source, kafka_source, mirror_sources
 from flowprism.collector.supervisor import CollectorSupervisor
 from storage.lake.object_store import is_address, redact_address
@@ -41,7 +41,7 @@ class Lake:
 class Work:
     """How many workers, after how many seconds records are durable, whether samples are thinned under overload."""
 
-    workers: int
+    workers: str
     commit_every_s: float
     thinning: bool
 
@@ -52,8 +52,7 @@ def run_collector(lake: Lake, inputs: Inputs, work: Work, allow: Sequence[str], 
     Raises:
         InputError: an option cannot be used, or records could not be stored.
     """
-    if not 1 <= work.workers <= MOST_WORKERS:
-        raise InputError(f"--workers {work.workers}: expected a number from 1 to {MOST_WORKERS}")
+    workers, most_workers = _workers(work.workers)
     if not _SHORTEST_INTERVAL_S <= work.commit_every_s <= _LONGEST_INTERVAL_S:
         raise InputError(
             f"--commit-every {work.commit_every_s:g}: "
@@ -69,7 +68,8 @@ def run_collector(lake: Lake, inputs: Inputs, work: Work, allow: Sequence[str], 
         keep=lake.keep,
         listens=tuple(dict.fromkeys(map(parse_listen, inputs.listen))) or (() if sources else DEFAULT_LISTENS),
         sources=sources,
-        workers=work.workers,
+        workers=workers,
+        most_workers=most_workers,
         allow=tuple(allow),
         rates=parse_sampling_rates(sampling_rates),
         commit_every_s=work.commit_every_s,
@@ -81,3 +81,10 @@ def run_collector(lake: Lake, inputs: Inputs, work: Work, allow: Sequence[str], 
     hint = f"records are compacted and removed only with --compact, or by `flowprism compact {name} --every 10`"
     if not CollectorSupervisor(options, hint="" if lake.keep else hint).run():
         raise InputError(f"{name}: not all that was received could be stored")
+
+
+def _workers(text: str) -> tuple[int, int]:
+    try:
+        return parse_workers(text)
+    except InputError as error:
+        raise InputError(f"--workers {error}") from None

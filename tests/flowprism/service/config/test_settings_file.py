@@ -75,6 +75,10 @@ def test_lists_in_the_environment_are_json() -> None:
             "f.yaml:2: collect.listen[0]: expected [tcp:]HOST:PORT, an IPv6 address in brackets, * for every address",
         ),
         (
+            "collect:\n  workers: 4-1\n",
+            "f.yaml:2: collect.workers: expected a number of workers from 1 to 64, or a range such as 1-4",
+        ),
+        (
             "alerts:\n  receivers:\n    - {name: a, kind: webhook}\n",
             "f.yaml:3: alerts.receivers[0].url: field required",
         ),

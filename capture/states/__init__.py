@@ -1,0 +1,1 @@
+"""What decoders remember, divided among several decoders or joined."""

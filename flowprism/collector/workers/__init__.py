@@ -1,0 +1,1 @@
+"""The workers that share the exporters, and how their number changes."""
