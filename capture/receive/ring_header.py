@@ -51,6 +51,10 @@ HEADER = np.dtype(
         ("beat", "i8"),  # changes while the decoder lives and moves
         ("ready", "i8"),  # how many decoders have come up so far
         ("busy_ns", "i8"),  # time in which decoders were not waiting for datagrams
+        (
+            "busy_since_ns",
+            "i8",
+        ),  # since when the decoder is at work that is not in it yet (CLOCK_MONOTONIC); 0: it waits
         ("warm", "i8"),  # how many have their code ready, and wait for their state or have come up
         ("_beyond", "u1", (_CACHE_LINE_BYTES,)),
         ("refused_sources", REFUSED, (MOST_REFUSED_SOURCES,)),

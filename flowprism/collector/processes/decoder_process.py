@@ -92,13 +92,16 @@ class Decoding:
         Raises:
             OSError: records cannot be stored.
         """
-        self._ring.header["ready"] += 1
+        header = self._ring.header
+        header["ready"] += 1
         while True:
             began_s = time.monotonic()
+            header["busy_since_ns"] = int(began_s * 1e9)
             count = self._step()
             self._commit_if_due()
             busy_s = time.monotonic() - began_s
-            self._ring.header["busy_ns"] += int(busy_s * 1e9)
+            header["busy_since_ns"] = 0
+            header["busy_ns"] += int(busy_s * 1e9)
             changed = self._load is not None and self._load.worked(busy_s, self._at, self._committed)
             self._report(force=changed)
             if count:

@@ -209,6 +209,12 @@ class Worker:
             os.close(self._held)
             self._held = -1
 
+    def busy_s(self) -> float:
+        """For how long its decoders were at work so far, the batch at hand included."""
+        since_ns = int(self.header["busy_since_ns"])
+        at_hand_s = max(time.monotonic() - since_ns / 1e9, 0.0) if since_ns and self.decoder.running else 0.0
+        return int(self.header["busy_ns"]) / 1e9 + at_hand_s
+
     @property
     def deaths(self) -> int:
         """How often its processes have died."""

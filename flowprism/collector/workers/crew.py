@@ -170,4 +170,4 @@ class Crew:
             self.wanted = wanted
 
     def _busy_s(self) -> list[float]:
-        return [int(worker.header["busy_ns"]) / 1e9 for worker in self.group.workers]
+        return [worker.busy_s() for worker in self.group.workers]

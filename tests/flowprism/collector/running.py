@@ -27,10 +27,12 @@ from pathlib import Path
 from flowprism.collector.processes import worker
 from flowprism.collector.collector_options import CollectorOptions, parse_listen
 from flowprism.collector import supervisor
+from flowprism.collector.workers import worker_count
 from flowprism.collector.supervisor import CollectorSupervisor
 said = json.loads(sys.argv[1])
 worker._STALL_S = said.pop("stall_s", worker._STALL_S)
 supervisor._RECEIVERS_END_S = said.pop("receivers_end_s", supervisor._RECEIVERS_END_S)
+worker_count._FREE_CORES = said.pop("free_cores", worker_count._FREE_CORES)
 said["folder"] = Path(said["folder"]) if "folder" in said else None
 said["listens"] = tuple(parse_listen(text) for text in said["listens"])
 said["allow"] = tuple(said.get("allow", ()))

@@ -26,8 +26,10 @@ from tests.capture.netflow.sender import (
     template,
 )
 from tests.capture.netflow.sender import flow as record
+from tests.capture.sflow.wire import datagram as sampled
 from tests.flowprism.collector.fake import datagram
 from tests.flowprism.collector.running import PATIENCE_S, Collector, sender
+from tests.flowprism.collector.test_thinning import SLOW, sample
 
 SOURCES = 12
 RATE = 512
@@ -260,3 +262,28 @@ def test_everything_dies_during_a_change(tmp_path: Path) -> None:
     assert len(kept) == len(set(kept))
     assert committed <= set(kept) <= sources.sent
     assert collector.totals()["lost"] == {"datagrams": len(sources.sent) - len(kept)}
+
+
+@pytest.mark.slow
+def test_load_adds_a_worker(tmp_path: Path) -> None:
+    """A worker that has more to do than it can gets another one next to it, where the range allows that."""
+    options = SLOW | {"most_workers": 2, "free_cores": 0.0, "thins": False}
+    with Collector(tmp_path, options=options) as collector, ExitStack() as sockets:
+        collector.until(lambda: is_decoding(collector))
+        switches = [sockets.enter_context(sender(f"127.0.0.{n + 2}")) for n in range(8)]
+        sent, deadline = 0, time.monotonic() + PATIENCE_S
+        while wanted(collector) < 2:
+            collector.assert_alive()
+            assert time.monotonic() < deadline, collector.status()
+            for n, switch in enumerate(switches):
+                content = sampled(*(sample(6 * sent + k) for k in range(6)), agent=f"10.0.0.{n}", sequence=sent)
+                switch.sendto(content, ("127.0.0.1", collector.port()))
+            sent += 1
+            time.sleep(0.015)
+        collector.until(lambda: workers(collector) == 2)
+        collector.until(lambda: collector.totals()["durable"] == 8 * sent)
+        said = collector.stop()
+    assert "2 workers have taken over" in said
+    totals = collector.totals()
+    assert (totals["received"], totals["records"], totals["kernel_drops"]) == (8 * sent, 48 * sent, 0)
+    assert totals["lost"]["datagrams"] == 0
