@@ -12,7 +12,7 @@ import numpy as np
 from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.jobs.common_window import FEWEST_SHARED, compute_common_cycle_time, cycles_within
-from reconstruct.jobs.microbatch_count import count_microbatches
+from reconstruct.jobs.microbatch_count import PairedStreams, count_microbatches, pair_streams
 from reconstruct.numeric.ragged_arrays import by_label
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.byte_period import OFTEN, StreamPeriods, pauses_ns
@@ -25,8 +25,6 @@ ON_BEAT = 0.9
 MOST_STREAMS = 0.5
 # Cycles this close are one candidate for the iteration.
 SAME_CYCLE = 0.001
-# Parts in which all cycles agree to this share have no longer one to go by.
-SAME_BEAT = 0.2
 # A rank receives at least this share of what it sends, and the other way round.
 LEAST_BALANCE = 0.1
 # The first iteration, which warms up, takes up to so many times as long as the others.
@@ -188,20 +186,39 @@ def _multiples(beat_ns: float, cycle_ns: Float, fewest_cycles: float) -> Int:
     return times
 
 
-def align_to_iteration(streams: Streams, parts: Sequence[CycleTable]) -> list[CycleTable]:
-    """Fold every stream at its part's iteration: the shortest cycle that nearly all of the part's cycles divide."""
+def align_to_iteration(streams: Streams, parts: Sequence[CycleTable], data: Int) -> list[CycleTable]:
+    """Fold every stream at its part's iteration: the shortest cycle that nearly all of the part's cycles divide.
+
+    Args:
+        streams: data rows by connection.
+        parts: streams with a rhythm that share endpoints.
+        data: (n,) all streams that may belong to jobs.
+    """
     if not parts:
         return []
-    wishes = parallel_map(partial(_off_beat, streams), parts)
+    wishes = _each_once(parts, parallel_map(partial(_off_beat, streams, pair_streams(streams, data)), parts))
     wanted = np.concatenate([w.stream for w in wishes])
     beats = StreamPeriods(*(np.concatenate(column) for column in zip(*(w.beats for w in wishes), strict=True)))
     found = cut_cycles(streams, wanted, beats)  # those of all parts at a time, so that the cores share them
     owner = np.repeat(np.arange(len(parts)), [len(w.stream) for w in wishes])[np.isin(wanted, found.stream)]
     bounds = np.searchsorted(owner, np.arange(len(parts) + 1)).tolist()
-    return [
+    aligned = [
         joined([part.take(wish.kept), found.take(np.arange(*own))]) if len(wish.kept) < len(part) else part
         for part, wish, own in zip(parts, wishes, pairwise(bounds), strict=True)
     ]
+    return [part for part in aligned if len(part)]
+
+
+def _each_once(parts: Sequence[CycleTable], wishes: list[_Wish]) -> list[_Wish]:
+    """Wishes without answers that another part has, or wishes for: each stream is cut once."""
+    taken = set(np.concatenate([part.stream for part in parts]).tolist())
+    once = []
+    for part, wish in zip(parts, wishes, strict=True):
+        further = [k for k, stream in enumerate(wish.stream.tolist()) if stream not in taken]
+        taken.update(wish.stream[further].tolist())
+        kept = np.union1d(further, np.flatnonzero(np.isin(wish.stream, part.stream))).astype(np.int64)
+        once.append(wish._replace(stream=wish.stream[kept], beats=StreamPeriods(*(c[kept] for c in wish.beats))))
+    return once
 
 
 class _Wish(NamedTuple):
@@ -212,18 +229,27 @@ class _Wish(NamedTuple):
     beats: StreamPeriods
 
 
-def _off_beat(streams: Streams, part: CycleTable) -> _Wish:
+def _off_beat(streams: Streams, paired: PairedStreams, part: CycleTable) -> _Wish:
     """The streams of a part that do not turn over once an iteration; those that fit none at all are left out."""
-    times, quantum = _iteration(streams, part)
+    cycle_ns, beat_ns, fewest, stalled = _beat(streams, part)
+    batches = count_microbatches(streams, paired, part, part.beat_bytes * beat_ns / cycle_ns)
+    if len(batches.stream):
+        unit = batches.quantum_bytes / batches.times
+        beats = StreamPeriods(batches.quantum_bytes, unit, np.ones(len(unit)))
+        return _Wish(np.zeros(0, np.int64), batches.stream, beats)
+    beat_ns *= batches.times
+    times = _multiples(beat_ns, cycle_ns, fewest)
+    messages = np.rint(beat_ns / cycle_ns * part.beat_bytes / part.unit_bytes)
+    quantum = np.where(stalled, 0.0, np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes))
     other = np.flatnonzero((times != 1) & (quantum > 0))
     beats = StreamPeriods(quantum[other], part.unit_bytes[other], np.ones(len(other)))
     return _Wish(np.flatnonzero(times == 1), part.stream[other], beats)
 
 
-def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
-    """Cycles an iteration of each stream, 0 where that is no whole number; and its bytes, of whole messages then."""
+def _beat(streams: Streams, part: CycleTable) -> tuple[Float, float, float, Bool]:
+    """(n,) time of a cycle, that of a beat, the fewest cycles of a stream; and (n,) which a stall makes seem longer."""
     if len(part) < 2:
-        return np.ones(len(part), np.int64), part.beat_bytes
+        return part.cycle_ns, float(part.cycle_ns[0]), float(part.count[0]), np.zeros(len(part), np.bool_)
     cycle_ns, fewest = compute_common_cycle_time(streams, part)
     rare_ns, share = _beat_ns(cycle_ns, fewest)
     if share < ON_BEAT:  # see `_belong`
@@ -232,13 +258,7 @@ def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
         if more >= ON_BEAT:
             cycle_ns, rare_ns = by_count_ns, again_ns
     beat_ns = _without_stalls(streams, part, cycle_ns, rare_ns)
-    stalled = (part.count < OFTEN) & (beat_ns < rare_ns)
-    if (np.abs(cycle_ns / beat_ns - 1) < SAME_BEAT).all():
-        beat_ns *= count_microbatches(streams, part)
-    times = _multiples(beat_ns, cycle_ns, fewest)
-    messages = np.rint(beat_ns / cycle_ns * part.beat_bytes / part.unit_bytes)
-    quantum = np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
-    return times, np.where(stalled, 0.0, quantum)
+    return cycle_ns, beat_ns, fewest, (part.count < OFTEN) & (beat_ns < rare_ns)
 
 
 def _beat_ns(cycle_ns: Float, fewest: float) -> tuple[float, float]:

@@ -213,7 +213,7 @@ def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
     """
     streams, usable = traffic.streams, traffic.usable
     parts = [rest for part in connected(axes, rhythmic) for rest in without_hubs(streams, part, usable, traffic.ranks)]
-    found = parallel_map(partial(_job, axes), align_to_iteration(axes, parts))
+    found = parallel_map(partial(_job, axes), align_to_iteration(axes, parts, np.flatnonzero(usable)))
     candidates = [job for job in found if job is not None]
     del found
     joint = _joined(traffic, axes, candidates)

@@ -64,7 +64,8 @@ def find_lost_cycles(streams: Streams, silence: SharedSilence, coherence: float)
     if not _may_be_loss(streams, silence, coherence):
         return _NOTHING
     halves, cycles = cut_halves(streams, silence, coherence)
-    parts = [p for p in align_to_iteration(halves, connected(halves, cycles)) if len(p) >= FEWEST_STREAMS]
+    aligned = align_to_iteration(halves, connected(halves, cycles), cycles.stream)
+    parts = [p for p in aligned if len(p) >= FEWEST_STREAMS]
     clocks = [find_job_clock(streams, silence, part, coherence) for part in parts]
     shifts = [find_shifts(halves, part, silence, clock) for part, clock in zip(parts, clocks, strict=True)]
     shifts = [some for some in shifts if len(some) >= FEWEST_STREAMS]

@@ -1,4 +1,4 @@
-"""An iteration of a pipeline ends where messages go alone; replicas that save their state now and then are none."""
+"""An iteration of a pipeline ends where all is answered; replicas that save their state now and then are none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datamodel.reconstructed.streams import Int, Streams
 from datamodel.telemetry.flows import FLOWS, UDP, Flows
 from reconstruct.jobs.job_fragments import align_to_iteration
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
-from reconstruct.jobs.microbatch_count import count_microbatches
+from reconstruct.jobs.microbatch_count import Microbatches, count_microbatches, pair_streams
 from reconstruct.periods.byte_period import StreamPeriods, find_periods
 from reconstruct.periods.cycles import CycleTable, cut_cycles
 from reconstruct.streams.stream_builder import build_streams
@@ -60,18 +60,69 @@ def heard(flow: Streams) -> CycleTable:
     return cut_cycles(flow, np.arange(2), find_periods(flow, np.arange(2), 0.5))
 
 
+def counted(flow: Streams) -> Microbatches:
+    """What makes an iteration of both streams."""
+    part = heard(flow)
+    return count_microbatches(flow, pair_streams(flow, np.arange(2)), part, part.quantum_bytes)
+
+
+def one_forward_one_back(batches: int, iterations: int, evaluated: int = 0) -> Streams:
+    """Two stages, passes backward twice as long as passes forward, micro-batches of other lengths.
+
+    After three of the iterations some more go forward alone.
+    """
+    random = np.random.default_rng(2)
+    forth: list[float] = []
+    back: list[float] = []
+    now = 0.0
+    for iteration in range(iterations):
+        length = random.uniform(0.7, 1.3, batches)
+        sent = [now + length[0] / 3, now + (length[0] + length[1]) / 3]
+        first, second = sent[1], sent[0]  # when each stage is free again
+        for k in range(batches):
+            second = max(second, sent[k]) + length[k]
+            back.append(second)
+            first = max(first, second) + length[k] * 2 / 3
+            if k + 2 < batches:
+                first += length[k + 2] / 3
+                sent.append(first)
+        now = first + 0.1
+        if iteration in (4, 11, 21):
+            sent += [now + 0.4 * k for k in range(evaluated)]
+            now += 0.4 * evaluated
+        forth += sent
+    return exchange(
+        *(np.array(times, np.float64).astype(np.int64) for times in (np.array(forth) * 3e8, np.array(back) * 3e8))
+    )
+
+
+def test_iterations_end_where_all_is_answered() -> None:
+    """However long micro-batches take."""
+    flow = one_forward_one_back(8, 30)
+    assert [len(job.edges) for job in find_jobs(flow, frozenset(), JobOptions()).jobs] == [30]
+
+
+def test_evaluations_are_not_answered_so_iterations_are_those_of_the_answers() -> None:
+    """Messages forward number 258, messages back 30 times 8."""
+    flow = one_forward_one_back(8, 30, evaluated=6)
+    paired, forth = pair_streams(flow, np.arange(2)), heard(flow).take(np.array([0]))
+    found = count_microbatches(flow, paired, forth, forth.quantum_bytes)
+    assert (found.times, found.stream.tolist()) == (8, [1])
+    assert found.quantum_bytes == pytest.approx(8 * MESSAGE_BYTES, rel=1e-4)
+
+
 @pytest.mark.parametrize("unseen", [slice(13), slice(11, 24)])
 def test_messages_whose_answers_nobody_could_see_do_not_go_alone(unseen: slice) -> None:
     """One of two exporters is heard later, or falls silent."""
     flow = pipeline(8, 24, unseen=unseen)
-    assert count_microbatches(flow, heard(flow)) == 8
+    assert counted(flow).times == 8
 
 
 @pytest.mark.parametrize(("batches", "told"), [(2, 1), (4, 4), (8, 8), (16, 16)])
 def test_messages_that_go_alone_end_an_iteration(batches: int, told: int) -> None:
     """Whatever the number of micro-batches; of two the pauses alternate, and the beat is the iteration already."""
     flow = pipeline(batches, 12)
-    assert count_microbatches(flow, heard(flow)) == told
+    assert counted(flow).times == told
     found = find_jobs(flow, frozenset(), JobOptions())
     assert [len(job.edges) for job in found.jobs] == [12]
 
@@ -79,7 +130,7 @@ def test_messages_that_go_alone_end_an_iteration(batches: int, told: int) -> Non
 def test_a_pause_of_both_directions_ends_none() -> None:
     """Replicas that save their state after every eighth iteration have no lone messages."""
     flow = replicas(8, 96)
-    assert count_microbatches(flow, heard(flow)) == 1
+    assert counted(flow).times == 1
     assert len(find_jobs(flow, frozenset(), JobOptions()).jobs[0].edges) == 96
 
 
@@ -87,13 +138,13 @@ def test_what_happens_once_is_no_rule() -> None:
     """A message that one direction sends alone, in three iterations of a hundred, is an accident."""
     both = np.arange(100) * 230 * MS
     flow = exchange(both + 100 * MS * np.isin(np.arange(100), (10, 45, 90)), both)
-    assert count_microbatches(flow, heard(flow)) == 1
+    assert counted(flow).times == 1
 
 
 def aligned(flow: Streams, messages: tuple[int, int]) -> list[int]:
     """Messages an iteration of the streams that are kept, where so many were heard to come back."""
     beats = StreamPeriods(np.array(messages) * float(MESSAGE_BYTES), np.full(2, float(MESSAGE_BYTES)), np.ones(2))
-    part = align_to_iteration(flow, [cut_cycles(flow, np.arange(2), beats)])[0]
+    part = align_to_iteration(flow, [cut_cycles(flow, np.arange(2), beats)], np.arange(2))[0]
     messages_per_iteration: list[int] = np.rint(part.quantum_bytes / MESSAGE_BYTES).astype(int).tolist()
     return messages_per_iteration
 
