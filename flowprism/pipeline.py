@@ -64,7 +64,7 @@ from reconstruct.clocks.clock_offsets import ClockOffset, UnknownClock, correct_
 from reconstruct.clocks.time_bounds import TimeBounds, dates
 from reconstruct.jobs.job_recognition import Job, JobOptions, Recognition, find_jobs
 from reconstruct.jobs.job_streams import job_streams
-from reconstruct.jobs.unreported_endpoints import complete_hosts, find_unreported
+from reconstruct.jobs.unreported_endpoints import add_unreported, find_unreported
 from reconstruct.outages.outage_filling import fill_outages, outage_warnings
 from reconstruct.paths.connection_table import connections
 from reconstruct.periods.hidden_pauses import hides_pauses
@@ -221,7 +221,7 @@ def analyze_reading(
     found = find_jobs(flow, services, options.jobs, hosts, ranks, hidden)
     silent = np.zeros(len(flow.addresses), np.bool_)
     silent[[codes[a] for a in unreported.addresses if a in codes]] = True
-    found = replace(found, jobs=complete_hosts(flow, found.jobs, silent, hosts))
+    found = replace(found, jobs=add_unreported(flow, found.jobs, silent, hosts))
     where = seats(inventory, flow.addresses)
     scene = _JobInputs(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when, silent)
     around = AnalysisContext(

@@ -11,6 +11,9 @@ from datamodel.cluster.inventory import Inventory
 from datamodel.reconstructed.streams import Bool, Streams
 from reconstruct.jobs.job_recognition import Job
 
+# An endpoint trains with a job that sends to it in this share of the iterations.
+OFTEN = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Unreported:
@@ -46,10 +49,13 @@ def find_unreported(inventory: Inventory | None, senders: frozenset[str], export
     return Unreported(tuple(sorted(silent)), frozenset(a for e in ranks for a in e.all_addresses))
 
 
-def complete_hosts(
+def add_unreported(
     streams: Streams, jobs: tuple[Job, ...], unreported: Bool, hosts: Sequence[str | None] | None
 ) -> tuple[Job, ...]:
-    """Jobs with the unreported endpoints of their hosts, where all that is reported of a host trains with one job.
+    """Jobs with the unreported endpoints that they send to, and those of their hosts.
+
+    Who trains is sent data, or messages that say where its own data may go. Of a host all of whose reported endpoints
+    train with one job the others do, too.
 
     Args:
         streams: data rows by connection.
@@ -59,6 +65,29 @@ def complete_hosts(
     """
     if hosts is None or not unreported.any():
         return jobs
+    return _complete_hosts(streams, _with_receivers(streams, jobs, unreported), unreported, hosts)
+
+
+def _with_receivers(streams: Streams, jobs: tuple[Job, ...], unreported: Bool) -> tuple[Job, ...]:
+    """Jobs with the unreported endpoints that they, and no other job, send to in most iterations."""
+    rows = np.diff(streams.offsets)
+    to_unreported = unreported[streams.dst]
+    sent = [
+        np.unique(streams.dst[to_unreported & (rows >= OFTEN * len(job.edges)) & np.isin(streams.src, job.endpoints)])
+        for job in jobs
+    ]
+    receivers, senders = np.unique(np.concatenate([np.zeros(0, np.int64), *sent]), return_counts=True)
+    taken = np.concatenate([receivers[senders > 1], *(job.endpoints for job in jobs)])
+    added = [np.setdiff1d(own, taken) for own in sent]
+    return tuple(
+        replace(job, endpoints=np.union1d(job.endpoints, further)) if len(further) else job
+        for job, further in zip(jobs, added, strict=True)
+    )
+
+
+def _complete_hosts(
+    streams: Streams, jobs: tuple[Job, ...], unreported: Bool, hosts: Sequence[str | None]
+) -> tuple[Job, ...]:
     sends = np.bincount(streams.src, minlength=len(unreported)) > 0
     known = [code for code, host in enumerate(hosts) if host is not None and (sends[code] or unreported[code])]
     on_host: dict[str | None, list[int]] = {}

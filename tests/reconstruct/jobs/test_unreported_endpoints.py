@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from datamodel.cluster.inventory import Endpoint, Host, Inventory, Switch
 from reconstruct.jobs.job_recognition import Job, JobOptions, find_jobs
-from reconstruct.jobs.unreported_endpoints import Unreported, complete_hosts, find_unreported
+from reconstruct.jobs.unreported_endpoints import Unreported, add_unreported, find_unreported
 from reconstruct.streams.stream_builder import build_streams
 from tests.workloads.feed import Feed, flows
 from tests.workloads.grid import Grid
@@ -65,7 +67,23 @@ def test_a_job_takes_the_unreported_endpoints_of_hosts_that_are_its_own() -> Non
     def endpoints(jobs: tuple[Job, ...]) -> list[int]:
         return [int(e) for e in jobs[0].endpoints]
 
-    assert endpoints(complete_hosts(streams, (job,), unreported, hosts)) == [*job.endpoints.tolist(), dark]
+    assert endpoints(add_unreported(streams, (job,), unreported, hosts)) == [*job.endpoints.tolist(), dark]
     hosts[dark + 2] = "c"
-    assert endpoints(complete_hosts(streams, (job,), unreported, hosts)) == [*job.endpoints.tolist(), dark, dark + 2]
-    assert complete_hosts(streams, (job,), unreported, None) == (job,)
+    assert endpoints(add_unreported(streams, (job,), unreported, hosts)) == [*job.endpoints.tolist(), dark, dark + 2]
+    assert add_unreported(streams, (job,), unreported, None) == (job,)
+
+
+def test_a_job_takes_the_unreported_endpoints_that_it_sends_to() -> None:
+    """Every fourth rank's switch is silent: it is sent data, or where its own may go. What one job alone sends to."""
+    streams = build_streams(flows([train(Workload(Grid(tp=1, dp=8), gpus=1))], Feed()))
+    (job,) = find_jobs(streams, frozenset(), JobOptions()).jobs
+    dark = job.endpoints[::4]
+    unreported = np.zeros(len(streams.addresses), np.bool_)
+    unreported[dark] = True
+    hosts = [f"host{code}" for code in range(len(unreported))]
+    known = replace(job, endpoints=np.setdiff1d(job.endpoints, dark))
+    (found,) = add_unreported(streams, (known,), unreported, hosts)
+    assert found.endpoints.tolist() == job.endpoints.tolist()
+    assert add_unreported(streams, (known, known), unreported, hosts) == (known, known)
+    seldom = replace(known, edges=np.arange(1000 * len(job.edges)))
+    assert add_unreported(streams, (seldom,), unreported, hosts) == (seldom,)
