@@ -24,7 +24,7 @@ from flowprism.evaluation.cases.links import WATCHED, links
 from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
 from flowprism.evaluation.cases.sampled import FAINT_KINDS, RATES, faint, sampled
 from flowprism.evaluation.cases.sampled import KINDS as CELLS_A_RATE
-from flowprism.evaluation.cases.thinned_records import COMPLETE, Thinning, thin_records
+from flowprism.evaluation.cases.thinned_records import COMPLETE, Thinning, restrict_truth, thin_records
 from flowprism.evaluation.cases.training import TRAININGS
 from flowprism.evaluation.cases.two_faults import KINDS as PAIRS
 from flowprism.evaluation.cases.two_faults import two_faults
@@ -266,6 +266,8 @@ def write_case_files(case: CaseName, folder: Path) -> CaseFiles:
         durations_ns = [end_ns - start_ns for job in truth.jobs[:1] for start_ns, end_ns in job.iterations]
         inventory = load_inventory(folder / "inventory.yaml")
         thin_records(folder / "flows.parquet", inventory, thinning, median(durations_ns), case.number)
+        truth = restrict_truth(truth, inventory, folder / "flows.parquet")
+        (folder / "truth" / "truth.json").write_text(truth.model_dump_json(by_alias=True))
     if _without_inventory(case):
         (folder / "inventory.yaml").rename(folder / "truth" / "inventory.yaml")
     feeds = [folder / "export" / f"{feed.kind}.pcap.gz" for feed in scenario.feeds]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from datamodel.cluster.inventory import Inventory
+from datamodel.reports.truth import TrueJob, Truth
 
 MOMENT_NS = 50_000_000
 
@@ -55,6 +56,35 @@ def thin_records(path: Path, inventory: Inventory, thinning: Thinning, iteration
     if thinning.away_iterations:
         kept = pc.and_(kept, pc.invert(_away(records, thinning, iteration_ns, random)))
     pq.write_table(records.filter(kept), path)
+
+
+def restrict_truth(truth: Truth, inventory: Inventory, path: Path) -> Truth:
+    """What is left to be found where records are missing.
+
+    A host none of whose endpoints a record of the job names, neither as sender nor as receiver, leaves no trace: its
+    endpoints are none of the job's that can be found, and the job's sizes are not asked. Jobs that keep fewer than two
+    endpoints are none.
+    """
+    on_host = [[address for e in host.endpoints for address in e.all_addresses] for host in inventory.hosts]
+    on_its_host = {address: every for every in on_host for address in every}
+    ends = pq.read_table(path, columns=["src_addr", "dst_addr"]).group_by(["src_addr", "dst_addr"]).aggregate([])
+    pairs = list(zip(*(ends[name].to_pylist() for name in ("src_addr", "dst_addr")), strict=True))
+    jobs = [_restricted(job, on_its_host, pairs) for job in truth.jobs]
+    left = tuple(job for job in jobs if len(job.endpoints) > 1)
+    faults = tuple(fault for fault in truth.faults if fault.job in {job.id for job in left})
+    return truth.model_copy(update={"jobs": left, "faults": faults})
+
+
+def _restricted(job: TrueJob, on_its_host: dict[str, list[str]], pairs: list[tuple[str, str]]) -> TrueJob:
+    own = set(job.endpoints)
+    ends = {end for src, dst in pairs if src in own and dst in own for end in (src, dst)}
+    named = own.intersection(address for end in ends for address in on_its_host[end])
+    if named == own:
+        return job
+    groups = {size: tuple(g for g in every if named.issuperset(g)) for size, every in job.groups.items()}
+    endpoints = tuple(end for end in job.endpoints if end in named)
+    not_asked = job.layout | job.not_asked
+    return job.model_copy(update={"endpoints": endpoints, "layout": {}, "not_asked": not_asked, "groups": groups})
 
 
 def _away(records: pa.Table, thinning: Thinning, iteration_ns: float, random: np.random.Generator) -> pa.ChunkedArray:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from datamodel.reports.truth import Truth
+from datamodel.reports.truth import TrueJob, Truth
 from flowprism.evaluation.case_analysis import analyze_case
-from flowprism.evaluation.cases.thinned_records import Thinning, thin_records
+from flowprism.evaluation.cases.thinned_records import Thinning, restrict_truth, thin_records
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import CaseName, parse_case, write_case_files
 from flowprism.inputs.inventory_file import load_inventory
@@ -57,6 +59,29 @@ def test_nothing_is_wrong_with_a_job_whose_records_were_lost(case: str, tmp_path
     assert 0.97 < left / every < 0.99
     found, _ = outcome(analyze_case(files), Truth.model_validate_json(files.truth.read_bytes()))
     assert (found.jobs_exact, found.false) == (1, 0)
+
+
+def test_hosts_that_no_record_names_are_not_asked_for(whole: Path) -> None:
+    """A job without one has no sizes to be found; one that leaves no trace is none."""
+    truth = Truth.model_validate_json((whole / "truth" / "truth.json").read_bytes())
+    path, (job,), inventory = whole / "flows.parquet", truth.jobs, load_inventory(whole / "inventory.yaml")
+    assert restrict_truth(truth, inventory, path) == truth
+    every = pq.read_table(path)
+    gone = [e.address for e in inventory.hosts[0].endpoints]
+
+    def without(addresses: list[str | None]) -> TrueJob:
+        named = (pc.is_in(every[name], pa.array(addresses, pa.string())) for name in ("src_addr", "dst_addr"))
+        pq.write_table(every.filter(pc.invert(pc.or_(*named))), path)
+        (left,) = restrict_truth(truth, inventory, path).jobs
+        return left
+
+    assert without(gone[:1]) == job
+    left = without(gone)
+    assert set(left.endpoints) == set(job.endpoints) - set(gone)
+    assert (left.layout, left.not_asked) == ({}, job.layout | job.not_asked)
+    assert not any(set(gone) & set(group) for groups in left.groups.values() for group in groups)
+    pq.write_table(every.slice(0, 0), path)
+    assert restrict_truth(truth, inventory, path).jobs == ()
 
 
 def test_a_seed_loses_the_same_records_again(whole: Path) -> None:
