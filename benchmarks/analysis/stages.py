@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -11,11 +11,17 @@ from typing import Any
 STAGES = {
     "flowprism.pipeline": {
         "read_inputs": "read",
+        "connections": "connections",
+        "select_primary": "duplicates",
+        "exporter_clocks": "clocks",
+        "feed_findings": "feed",
+        "cabling_findings": "cabling",
         "build_streams": "streams",
         "find_jobs": "jobs, iterations",
         "account_traffic": "traffic classes",
     },
     "flowprism.analysis.job_analysis": {
+        "metered": "meters",
         "transfers": "transfers",
         "infer_layout": "layout",
         "operations": "operations",
@@ -23,14 +29,15 @@ STAGES = {
         "events": "events",
         "spans": "timelines",
         "pair_table": "pairs",
+        "function_patterns": "patterns",
     },
 }
 
 
-def timed() -> dict[str, float]:
+def timed(called: Mapping[str, Mapping[str, str]] = STAGES) -> dict[str, float]:
     """From now on, what each stage takes: stage -> seconds so far."""
-    spent = {stage: 0.0 for stages in STAGES.values() for stage in stages.values()}
-    for name, stages in STAGES.items():
+    spent = {stage: 0.0 for stages in called.values() for stage in stages.values()}
+    for name, stages in called.items():
         module = import_module(name)
         for function, stage in stages.items():
             setattr(module, function, _timed(getattr(module, function), stage, spent))
