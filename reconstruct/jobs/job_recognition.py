@@ -31,7 +31,7 @@ from reconstruct.parallel import parallel_map
 from reconstruct.periods.answered_messages import are_answered
 from reconstruct.periods.byte_period import StreamPeriods, find_periods
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined, members
-from reconstruct.periods.cycles_in_turn import count_cycles_in_turn
+from reconstruct.periods.cycles_in_turn import MOST_CYCLES, count_cycles_in_turn
 from reconstruct.periods.folding import RECURRENCE
 from reconstruct.periods.shared_period import adopt_shared_period
 from reconstruct.streams.data_streams import find_data_streams
@@ -220,6 +220,7 @@ def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
     single = _in_single_iterations(traffic, axes, joint)
     if any(job is not before for job, before in zip(single, joint, strict=True)):
         single = _joined(traffic, axes, single)  # parts of one job may have counted its micro-batches differently
+    single = _cut_alike(traffic, axes, single)
     # one stream that keeps step with others shows two ranks; of a ring whose others are not seen one may be left
     fewest = 1 if traffic.ranks else 2
     return _one_job_each([job for job in single if len(job.members) >= fewest])
@@ -258,6 +259,45 @@ def _merge_turns(axes: Streams, job: Job, given_ns: Int) -> Job:
         return job
     again = _cut_again(axes, job, job.members.quantum_bytes * times)
     return job if again is None else again
+
+
+def _cut_alike(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> list[Job]:
+    """Jobs of which parts that were cut several times an iteration are cut as the part that they meet is.
+
+    Gathering weights and scattering gradients moves as many bytes, so that a third of an iteration may seem one; behind
+    a slow link it does not. Only what keeps in lockstep with the other part, once cut like it, is joined to it.
+    """
+    names = [name or f"address {code}" for code, name in enumerate(traffic.hosts or [None] * len(axes.addresses))]
+    meet = find_contacts(traffic.streams, [job.endpoints for job in jobs], names, traffic.large) or set()
+    often: dict[int, list[int]] = {}
+    for pair in sorted(meet):
+        whole, part = sorted(pair, key=lambda n: (len(jobs[n].edges), n))
+        if _times_as_often(jobs[part], jobs[whole]) > 1:
+            often.setdefault(whole, []).append(part)
+    found = dict(enumerate(jobs))
+    for whole, parts in often.items():
+        left = [n for n in parts if n in found]
+        if whole not in found or not left:
+            continue
+        job = _joined_at_iterations(traffic, axes, jobs[whole], [jobs[n] for n in left])
+        for n in left:
+            if np.isin(jobs[n].endpoints, job.endpoints).all():
+                del found[n]
+        found[whole] = job
+    return list(found.values())
+
+
+def _joined_at_iterations(traffic: _Traffic, axes: Streams, whole: Job, parts: list[Job]) -> Job:
+    """A job with those of its parts that keep in lockstep with it once they are cut into as many iterations."""
+    again = [_cut_again(axes, part, part.members.quantum_bytes * _times_as_often(part, whole)) for part in parts]
+    joint = _joined(traffic, axes, [whole, *(part for part in again if part is not None)])
+    return next(job for job in joint if np.isin(whole.endpoints, job.endpoints).all())
+
+
+def _times_as_often(job: Job, other: Job) -> int:
+    """How many iterations of a job one of the other holds, of all that they have; 0 where that is no whole number."""
+    times = round(len(job.edges) / len(other.edges))
+    return times if times <= MOST_CYCLES and abs(len(job.edges) - times * len(other.edges)) < times else 0
 
 
 def _cut_in_turn(axes: Streams, job: Job, outward_ns: Int) -> Job:

@@ -396,6 +396,28 @@ def test_of_two_rhythms_on_the_same_endpoints_the_iteration_is_the_one_that_hold
     assert len(job.edges) == 28
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_parts_that_move_as_much_in_thirds_of_an_iteration_are_cut_as_the_others(apart: bool) -> None:
+    """Of two rings one sends three equal bursts an iteration, about as far apart, the other three at its end.
+
+    Messages of any length run between them. At a pace of its own the first is a job apart.
+    """
+    random = np.random.default_rng(5)
+    thirds_s = random.uniform(0.3, 0.36, (2, 120))
+    even = (np.cumsum(thirds_s[int(apart)]) * 1e9).astype(np.int64)
+    ends, row = (np.cumsum(thirds_s[0]) * 1e9).astype(np.int64)[2::3], np.full(120, 1)
+    late = (ends[:, None] - np.array([200_000_000, 100_000_000, 0])).ravel()
+    sent = [
+        Message(row * src, row * dst, when - 20_000_000, when, row * size, row)
+        for first, when, size in ((0, even, 20_000_000), (4, late, 30_000_000))
+        for src, dst in ((first, first + 1), (first + 1, first + 2), (first + 2, first))
+    ]
+    between = random.integers(1_000_000, 9_000_000, 120)
+    sent.append(Message(row * 0, row * 4, even - 90_000_000, even - 80_000_000, between, row * 2))
+    jobs = found(flows([], Feed(), sent)).jobs
+    assert [(len(job.endpoints), len(job.edges)) for job in jobs] == ([(3, 120), (3, 40)] if apart else [(6, 40)])
+
+
 def test_ready_messages_among_records_of_single_packets_leave_nothing_unexplained() -> None:
     """Data in packets of 4 kB, ready messages of 102 bytes: short in themselves, however short records of data are."""
     random = np.random.default_rng(3)
