@@ -17,6 +17,7 @@ from datamodel.reports.findings import Evidence, Finding, Subject
 from datamodel.telemetry.flows import Flows
 from diagnose.finding_text import finding_id, listed
 from diagnose.options import MODEL
+from reconstruct.numeric.factorize import factorize_rows
 from reconstruct.streams.paths import find_uplink_ports
 
 # sFlow's numbers of no interface begin here (formats of dropped packets and of several outputs).
@@ -85,10 +86,11 @@ def _edge_sightings(flows: Flows, inventory: Inventory, switches: Mapping[str, s
     frame, uplinks = flows.frame, set(find_uplink_ports(inventory.links))
     names = {code: switches[address] for code, address in enumerate(flows.addresses) if address in switches}
     entered = (frame["in_if"] > 0) & (frame["in_if"] < NO_INTERFACE) & np.isin(frame["sampler_address"], list(names))
-    columns = np.stack([frame[n][entered].astype(np.int64) for n in ("sampler_address", "in_if", "src_addr")])
-    found, count = np.unique(columns, axis=1, return_counts=True)
+    columns = [frame[name][entered] for name in ("sampler_address", "in_if", "src_addr")]
+    first, sighting = factorize_rows(*columns)
+    found, count = [column[first].tolist() for column in columns], np.bincount(sighting).tolist()
     senders: dict[Port, list[tuple[int, int]]] = {}
-    for sampler, port, src, often in zip(*found.tolist(), count.tolist(), strict=True):
+    for sampler, port, src, often in zip(*found, count, strict=True):
         senders.setdefault((names[sampler], port), []).append((src, often))
     seen: dict[int, dict[Port, int]] = {}
     for where, of in senders.items():

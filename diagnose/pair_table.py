@@ -9,14 +9,15 @@ from datamodel.reconstructed.streams import Float, Int
 from datamodel.reconstructed.transfers import PAIRS
 from diagnose.job_view import JobView
 from diagnose.measures.stream_rates import rates
+from reconstruct.numeric.factorize import factorize_rows
 
 
 def pair_table(job: JobView) -> Frame:
     """One row a directed pair and role, by source, destination and role (`datamodel.reconstructed.transfers.PAIRS`)."""
     rows = job.operations.take((job.operations["iteration"] >= 0) & (job.operations["iteration"] < job.iterations))
-    names = np.stack([rows[c] for c in ("endpoint", "peer", "role")], axis=1).astype(np.int64)
-    unique, which = np.unique(names, axis=0, return_inverse=True)
-    which = which.ravel()
+    names = [rows[name] for name in ("endpoint", "peer", "role")]
+    first, which = factorize_rows(*names)
+    unique = np.stack([name[first] for name in names], axis=1).astype(np.int64)
     speed = rates(job.operations, job.iterations)
     rate = _median_by(speed.delivered_bps, np.stack([speed.src, speed.dst, speed.role], axis=1), unique)
     late = np.full(len(unique), np.nan)
