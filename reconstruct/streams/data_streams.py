@@ -49,14 +49,16 @@ def _both_ways(streams: Streams, pairs: _Pairs, total: Int, control_share: float
 
     Those are short, so records of them are small too: beside others, or in themselves where each is of one packet. One
     of many connections that share out a message, or a message beside a collective of the same pair, is a small part of
-    all that comes back, but no smaller record by record.
+    all that comes back, but no smaller record by record. What comes back from endpoints that are not seen to send at
+    all, behind switches that export nothing, is not known: to these, short messages are no data.
     """
     rows = np.diff(streams.offsets)
     back, back_rows = _reverse(streams, pairs, total), _reverse(streams, pairs, rows)
     small = total < control_share * back
     short = total * np.maximum(back_rows, 1.0) < control_share * back.astype(np.float64) * rows
-    short |= total < READY_BYTES * rows
-    return np.asarray(~(small & short))
+    shortest = total < READY_BYTES * rows
+    sends = np.bincount(streams.src, minlength=len(streams.addresses)) > 0
+    return np.asarray(~(small & (short | shortest)) & (sends[streams.dst] | ~shortest))
 
 
 def _reverse(streams: Streams, pairs: _Pairs, values: Int) -> Int:

@@ -1,5 +1,6 @@
 """Streams that carry data are told from ready-to-receive messages, storage and what is too small."""
 
+from datamodel.reconstructed.streams import Streams
 from reconstruct.jobs.job_recognition import JobOptions
 from reconstruct.streams.data_streams import find_data_streams
 from tests.reconstruct.traffic_classes.hand_made import streams
@@ -27,3 +28,18 @@ def test_small_messages_next_to_gradients_of_experts_are_data() -> None:
     assert dict(zip(zip(made.src.tolist(), made.dst.tolist(), strict=True), large.tolist(), strict=True)) == {
         (0, 1): True, (1, 0): True, (0, 2): True, (2, 0): True, (1, 3): False,
     }  # fmt: skip
+
+
+def test_ready_messages_to_endpoints_that_are_not_seen_to_send_are_no_data() -> None:
+    """Their switch exports nothing; larger messages to them are data."""
+    ready = [(n - 0.1, n - 0.05, 124) for n in range(1, 9)]
+    data = [(float(n), n + 0.5, 30_000) for n in range(8)]
+    made = streams([(0, 1, 5, ready), (0, 1, 6, data), (0, 2, 7, ready), (2, 0, 8, ready)])
+    _, usable = find_data_streams(made, frozenset(), 0.000005, 0.02)
+    assert usable.tolist() == [size != 124 or 2 in ends for size, ends in _sizes(made)]
+
+
+def _sizes(made: Streams) -> list[tuple[int, tuple[int, int]]]:
+    """Bytes of the first row, source and destination of each stream."""
+    first = made.bytes[made.offsets[:-1]].tolist()
+    return list(zip(first, zip(made.src.tolist(), made.dst.tolist(), strict=True), strict=True))
