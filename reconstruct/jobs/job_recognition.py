@@ -175,7 +175,10 @@ def find_jobs(
     runs = _with_part_time(streams, runs, _loose(usable, runs))
     runs = _with_unexplained(streams, runs, _loose(usable, runs))
     found = sorted(_continued(runs), key=lambda j: int(j.endpoints[0]))
-    serves = [serves_model(streams, job.members.stream, job.edges_ns) for job in found]
+    serves = [
+        serves_model(streams, job.members.stream, np.array([f.stream for f in job.followers], np.int64), job.edges_ns)
+        for job in found
+    ]
     jobs = tuple(job for job, is_served in zip(found, serves, strict=True) if not is_served)
     others = [job.endpoints for job, is_served in zip(found, serves, strict=True) if is_served]
     stepping = np.unique(np.concatenate([np.zeros(0, np.int64), *others]))

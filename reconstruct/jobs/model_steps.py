@@ -13,6 +13,8 @@ SHORTEST_ITERATION_NS = 50_000_000
 # Ranks that serve a model exchange the same activations on all connections; those that train it send activations on
 # some and gradients on others, whose volumes differ by more than this factor.
 SAME_VOLUME_RATIO = 2.0
+# A token is one number, what is computed of it thousands: streams below this share of the largest one carry tokens.
+TOKEN_SHARE = 0.001
 # A step of serving adds one token to each answer; who reads waits no longer for it (MLPerf's limit is 200 ms).
 LONGEST_STEP_NS = 250_000_000
 # Its messages are as large as the batch of the moment, while gradients and parameters are as large in every iteration:
@@ -24,12 +26,13 @@ RETURNED_SHARE = 0.9
 NUMBER_BITS = 24
 
 
-def serves_model(streams: Streams, members: Int, edges_ns: Int) -> bool:
+def serves_model(streams: Streams, members: Int, followers: Int, edges_ns: Int) -> bool:
     """Whether what turns over in lockstep are steps, or layers, of a served model.
 
     Args:
         streams: data rows by connection.
         members: numbers of the streams that turn over.
+        followers: of those between the same endpoints that send as often, whatever they send.
         edges_ns: when they did.
     """
     period_ns = float(np.median(np.diff(edges_ns)))
@@ -40,8 +43,9 @@ def serves_model(streams: Streams, members: Int, edges_ns: Int) -> bool:
     if all(_commonest_share(size) < FIXED_SHARE for size in sizes):
         one_each = max(len(size) for size in sizes) <= len(edges_ns) + 1
         return (too_fast and one_each) or not _returns_gradients(streams, members)
-    volumes = [int(size.sum()) for size in sizes]
-    return too_fast and max(volumes) < SAME_VOLUME_RATIO * min(volumes)
+    volume = streams.take(np.concatenate([members, followers])).total_bytes()
+    computed = volume[volume >= TOKEN_SHARE * volume.max()]
+    return too_fast and int(computed.max()) < SAME_VOLUME_RATIO * int(computed.min())
 
 
 def _returns_gradients(streams: Streams, members: Int) -> bool:

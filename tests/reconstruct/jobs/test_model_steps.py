@@ -5,15 +5,18 @@ import numpy as np
 from reconstruct.jobs.model_steps import serves_model
 from tests.reconstruct.traffic_classes.hand_made import SECOND, streams
 
+NONE = np.zeros(0, np.int64)
 
-def turning(period_s: float, *sizes: list[int]) -> bool:
-    """Whether streams that turn over so, a message each, serve a model."""
+
+def turning(period_s: float, *sizes: list[int], followers: int = 0) -> bool:
+    """Whether streams that turn over so, a message each, serve a model; the last ones have no rhythm of their own."""
     made = [
         (0, 1 + to, 5, [(n * period_s, n * period_s + 0.001, size) for n, size in enumerate(own)])
         for to, own in enumerate(sizes)
     ]
     edges = np.rint(np.arange(len(sizes[0])) * period_s * SECOND).astype(np.int64)
-    return serves_model(streams(made), np.arange(len(sizes)), edges)
+    members, following = np.split(np.arange(len(sizes)), [len(sizes) - followers])
+    return serves_model(streams(made), members, following, edges)
 
 
 def test_length_and_sizes_decide() -> None:
@@ -25,6 +28,12 @@ def test_length_and_sizes_decide() -> None:
     assert turning(0.1, others)
     assert not turning(0.1, same)
     assert not turning(0.3, others)
+
+
+def test_messages_of_a_pipeline_next_to_gradients_are_those_of_no_served_model() -> None:
+    """Tokens next to activations are."""
+    assert not turning(0.02, [10**9] * 40, list(range(10**7, 10**7 + 40)), followers=1)
+    assert turning(0.02, [10**9] * 40, list(range(10**5, 10**5 + 40)), followers=1)
 
 
 def answering(delay_s: float, extra: int, missing: int = 0, pace: float = 1.0, each: int = 1) -> bool:
@@ -42,7 +51,7 @@ def answering(delay_s: float, extra: int, missing: int = 0, pace: float = 1.0, e
         for a, b, late, more, less in ways
     ]  # fmt: skip
     return serves_model(
-        streams(made), np.arange(2), np.rint(np.arange(0, 40, each) * 0.1 * pace * SECOND).astype(np.int64)
+        streams(made), np.arange(2), NONE, np.rint(np.arange(0, 40, each) * 0.1 * pace * SECOND).astype(np.int64)
     )
 
 
