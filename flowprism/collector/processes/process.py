@@ -15,7 +15,7 @@ _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 # Tables of a commit are large enough for glibc to give them back to the system and to fetch empty pages for the next;
 # keeping them makes decoding a tenth faster. The peak is the same.
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
-_HELD_BACK = (signal.SIGINT, signal.SIGTERM)
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGTTIN, signal.SIGTTOU)
 
 
 def start(
@@ -59,12 +59,14 @@ def start(
 def begin(on_terminate: Any) -> dict[str, Any]:  # noqa: ANN401 - what signal.signal takes
     """First thing in such a process: its plan, with signals in order.
 
-    Ctrl-C is left to the supervisor. When the supervisor dies this process gets SIGTERM.
+    Ctrl-C is left to the supervisor, as are requests for more or fewer workers, which would stop this process where they
+    are sent to a whole group of processes. When the supervisor dies this process gets SIGTERM.
 
     Args:
         on_terminate: handler for SIGTERM.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTTIN, signal.SIGTTOU):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, on_terminate)
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)

@@ -177,6 +177,16 @@ def is_decoding(collector: Collector) -> bool:
     return all(worker["is_decoding"] for worker in status["workers"])
 
 
+def test_requests_stop_no_other_process(tmp_path: Path) -> None:
+    """`kill -TTIN %1` reaches a job's whole group of processes: all but the supervisor ignore such signals."""
+    with Collector(tmp_path) as collector:
+        collector.until(lambda: is_decoding(collector))
+        for child in collector.children("_process"):
+            state = Path(f"/proc/{child}/status").read_text()
+            ignored = int(state.partition("SigIgn:")[2].split()[0], 16)
+            assert all(ignored >> number - 1 & 1 for number in (signal.SIGTTIN, signal.SIGTTOU)), state
+
+
 @pytest.mark.slow
 def test_exporters_move_with_what_is_known_of_them(tmp_path: Path) -> None:
     """1 -> 2 -> 4 -> 2 workers while v9 and IPFIX arrive whose templates and rates came once, before.
