@@ -41,6 +41,8 @@ class SocketPlaces:
     def take(self, workers: int) -> list[int]:
         """Free places for so many workers; where there are too few, more sockets are opened.
 
+        Datagrams must have been steered to the places in use: without that new sockets have a share of them at once.
+
         Raises:
             OSError: no more can be opened.
         """

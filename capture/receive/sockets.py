@@ -105,7 +105,8 @@ def _shared(
             door = _bound(Listen(host, port, listen.tcp), family, buffer_bytes, undo)
             port = door.listen.port
             doors.append(door)
-        steer(doors[0].socket, family, range(workers))
+        if workers > 1:  # which not every kernel or sandbox can
+            steer(doors[0].socket, family, range(workers))
     except OSError as error:
         raise InputError(f"{Listen(host, listen.port, listen.tcp)}: cannot listen: {error.strerror}") from None
     return doors

@@ -59,8 +59,8 @@ def start(
 def begin(on_terminate: Any) -> dict[str, Any]:  # noqa: ANN401 - what signal.signal takes
     """First thing in such a process: its plan, with signals in order.
 
-    Ctrl-C is left to the supervisor, as are requests for more or fewer workers, which would stop this process where they
-    are sent to a whole group of processes. When the supervisor dies this process gets SIGTERM.
+    Ctrl-C is left to the supervisor, as are requests for more or fewer workers, which by default stop a process and may
+    go to a whole group of processes. When the supervisor dies this process gets SIGTERM.
 
     Args:
         on_terminate: handler for SIGTERM.

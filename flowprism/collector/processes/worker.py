@@ -43,7 +43,11 @@ class Process:
         """Start it where it does not run and its time has come."""
         if self.running is None and time.monotonic() >= self._due_s:
             self._started_s, self._asked = time.monotonic(), False
-            self.running = process.start(*self._start, keeps_memory=self._keeps_memory)
+            try:
+                self.running = process.start(*self._start, keeps_memory=self._keeps_memory)
+            except OSError as error:  # no descriptors or no memory are left: receiving goes on in those that run
+                why, delay = error.strerror or error, self.died()
+                process.print_message(f"{self._start[0]} cannot be started: {why}; again in {delay:.1f} s")
 
     def ended(self) -> int | None:
         """The exit code of a process that has ended; None while it runs, or waits to be started."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import ExitStack
 from typing import Any
 
 from capture.receive.socket_places import SocketPlaces
@@ -35,7 +36,8 @@ class Crew:
         self._options, self._lock, self.sockets = options, begun.lock, sockets
         self.wanted, self._asked_s = options.workers, 0.0
         self.group = self._group(begun.name, options.workers if sockets.doors else 0)
-        if self.group.places:
+        # One socket receives all by itself. Several, where inherited, may be steered as an earlier run left them.
+        if len(self.group.places) > 1:
             sockets.steer(self.group.places)
         self.change: WorkerChange | None = None
         self.past, self.past_rejected = Counter[str](), Counter[str]()
@@ -91,11 +93,13 @@ class Crew:
             worker.end()
 
     def _group(self, session: str, workers: int, after: tuple[int, ...] = ()) -> WorkerGroup:
-        places = self.sockets.take(workers)
-        made = [
-            Worker(n, self.sockets.doors[place], self._plan(session, n, workers), self._lock, after)
-            for n, place in enumerate(places)
-        ]
+        places, made = self.sockets.take(workers), list[Worker]()
+        with ExitStack() as undo:
+            undo.callback(self.sockets.give_back, places)
+            for n, place in enumerate(places):
+                made.append(Worker(n, self.sockets.doors[place], self._plan(session, n, workers), self._lock, after))
+                undo.callback(made[-1].close)
+            undo.pop_all()
         return WorkerGroup(session, places, made)
 
     def _plan(self, session: str, worker: int, workers: int) -> dict[str, object]:
@@ -120,6 +124,8 @@ class Crew:
     def _begin_change(self) -> None:
         now = self.group
         try:
+            # A second socket would have a share of the datagrams at once where the only one is not chosen explicitly.
+            self.sockets.steer(now.places)
             new = self._group(next_name(now.session), self.wanted, tuple(worker.gate for worker in now.workers))
         except OSError as error:
             process.print_message(f"the number of workers stays {len(now.workers)}: {error.strerror or error}")

@@ -65,6 +65,7 @@ def test_places_are_taken_and_given_back() -> None:
     try:
         target = ("127.0.0.1", sockets.doors[0][0].listen.port)
         assert sockets.take(1) == [0]
+        sockets.steer([0])
         assert sockets.take(2) == [1, 2]
         assert [door.listen for own in sockets.doors for door in own] == [sockets.doors[0][0].listen] * 3
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
