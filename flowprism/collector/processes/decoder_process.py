@@ -32,7 +32,7 @@ from flowprism.collector.processes import process
 from flowprism.collector.quarantine import quarantine_packet, udp_packet
 from flowprism.collector.stats_cache import StatsCache
 from flowprism.collector.warmup import warm_up
-from flowprism.collector.workers.state_shares import state_parts
+from flowprism.collector.workers.state_shares import join_states, state_parts
 from storage.lake.lake_writer import CommitBatch, LakeWriter, read_state
 from storage.lake.object_names import Writer
 from storage.lake.object_store import redact_address
@@ -235,18 +235,19 @@ def _restored(
         own: name of the worker's own newest state in this session; empty where there is none.
         make: makes a decoder.
     """
-    lake, decodes = plan["out"], make()
+    lake = plan["out"]
     try:
         if own:
+            decodes = make()
             decodes.restore(read_state(lake, own))
             return decodes
         past = find_resumable(snapshot(lake), plan["session"])
-        if parts := state_parts(past, plan["worker"], plan["workers"], lambda name: read_state(lake, name)):
-            decodes.join(parts)
+        return join_states(
+            state_parts(past, plan["worker"], plan["workers"], lambda name: read_state(lake, name)), make
+        )
     except InputError as error:
         process.print_message(f"{error}; templates and counts start over")
         return make()
-    return decodes
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from capture.receive.steering import worker_of
 from capture.states.state_parts import StatePart
 from datamodel.errors import InputError
+from flowprism.collector.decoder_interface import Decoder
 from flowprism.collector.processes import process
 from storage.lake.writer_session import PastSession
 
@@ -44,6 +45,32 @@ def state_parts(
             has_sums = before % workers == worker and not any(before % one.workers in one.states for one in newer)
             parts.append(StatePart(state, _ownership(newer, worker, workers), has_sums))
     return parts
+
+
+def join_states(parts: Sequence[StatePart], make: Callable[[], Decoder]) -> Decoder:
+    """A decoder that goes on with all states that can be read.
+
+    A worker without exporters commits nothing, so that a state of an older version may stay next to newer ones; it must
+    not cost what these know.
+    """
+    decoder = make()
+    if not parts:
+        return decoder
+    try:
+        decoder.join(parts)
+    except InputError as error:
+        process.print_message(f"{error}; its templates and counts start over")
+        readable = [part for part in parts if _is_readable(part, make())]
+        return join_states(readable, make) if len(readable) < len(parts) else make()
+    return decoder
+
+
+def _is_readable(part: StatePart, decoder: Decoder) -> bool:
+    try:
+        decoder.join([part])
+    except InputError:
+        return False
+    return True
 
 
 def _ownership(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
+import pytest
 
+from capture.configured_rates import SamplingRates
 from capture.receive.source_filter import words
 from capture.receive.steering import worker_of
+from capture.states.state_parts import StatePart
 from datamodel.errors import InputError
-from flowprism.collector.workers.state_shares import state_parts
+from flowprism.collector.decoder_interface import Decoder
+from flowprism.collector.workers.state_shares import join_states, state_parts
 from storage.lake.writer_session import PastSession
+from tests.flowprism.collector.fake import FakeDecoder
 
 SOURCES = [f"192.0.2.{n}" for n in range(1, 200)]
 HIGH, LOW = (np.array(column) for column in zip(*map(words, SOURCES), strict=True))
@@ -64,3 +70,23 @@ def test_a_state_that_cannot_be_read_is_left_out() -> None:
         return name.encode()
 
     assert [part.state for part in state_parts([session("a", 2, 0, 1)], 0, 1, read)] == [b"a0"]
+
+
+class Strict(FakeDecoder):
+    """A decoder that knows states of an older version."""
+
+    def join(self, parts: Sequence[StatePart]) -> None:
+        """Refuse them."""
+        if any(part.state == b"older" for part in parts):
+            raise InputError("decoder state: version 5")
+        super().join(parts)
+
+
+@pytest.mark.parametrize("states", [("one", "older", "two"), ("older", "one", "two"), ("older", "older"), ()])
+def test_a_state_of_an_older_version_costs_no_other(states: tuple[str, ...]) -> None:
+    """Wherever it stands."""
+    known = {"one": b'[{"192.0.2.1": 5}, {"192.0.2.1": 0}]', "two": b'[{"192.0.2.2": 7}, {"192.0.2.2": 1}]'}
+    parts = [StatePart(known.get(name, b"older"), lambda high, _: high >= 0, has_sums=True) for name in states]
+    decoder = join_states(parts, lambda: cast("Decoder", Strict(SamplingRates())))
+    assert decoder.exporters_known == len(known.keys() & states)
+    assert decoder.lost() == {"datagrams": int("two" in states)}
