@@ -44,8 +44,8 @@ class WorkerGroup:
 
     @property
     def finished(self) -> bool:
-        """Whether all of them have stored what they received, and ended."""
-        return all(worker.finished for worker in self.workers)
+        """Whether all of them have stored what they received, and both processes of each have ended."""
+        return all(worker.finished and worker.emptied for worker in self.workers)
 
 
 class WorkerChange:

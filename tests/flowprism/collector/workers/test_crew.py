@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -14,8 +16,9 @@ from capture.receive import socket_places, sockets
 from capture.receive.sockets import Listen
 from flowprism.collector.collector_options import CollectorOptions
 from flowprism.collector.processes import process
-from flowprism.collector.processes.worker import Process
+from flowprism.collector.processes.worker import Process, Worker
 from flowprism.collector.workers.crew import Crew
+from flowprism.collector.workers.worker_change import WorkerGroup
 from storage.lake.writer_session import begin_session
 
 
@@ -88,3 +91,10 @@ def test_a_process_that_cannot_be_started_is_tried_again(
     kept = Process("module", {}, [])
     kept.keep_up()
     assert started
+
+
+@pytest.mark.parametrize("emptied", [True, False])
+def test_a_group_is_finished_once_its_receivers_have_ended(*, emptied: bool) -> None:
+    """A decoder may be faster: what a receiver leaves behind is waited for, and its sockets are its own until then."""
+    workers = [SimpleNamespace(finished=True, emptied=True), SimpleNamespace(finished=True, emptied=emptied)]
+    assert WorkerGroup("session", [0, 1], cast("list[Worker]", workers)).finished is emptied
