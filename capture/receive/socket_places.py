@@ -7,6 +7,7 @@ place. So none is closed: a place that is free receives nothing until a worker t
 from __future__ import annotations
 
 import select
+import socket
 
 from capture.receive.sockets import Listen, ListeningSocket, add_sockets, open_sockets
 from capture.receive.steering import steer
@@ -57,6 +58,15 @@ class SocketPlaces:
         """Nothing is sent to these places any more, and they are empty."""
         self._taken.difference_update(places)
 
+    def refuse_late(self) -> None:
+        """End TCP connections whose handshake was over only after the place of their socket was given back.
+
+        The kernel accepts what they send, but nothing reads it; when they end, their exporters connect again.
+        """
+        for door in (door for place, own in enumerate(self.doors) if place not in self._taken for door in own):
+            while door.listen.tcp and (connection := _accept(door.socket)):
+                connection.close()
+
     def steer(self, places: list[int]) -> None:
         """From now on each source's datagrams go to one of these places."""
         for door in self.doors[0]:
@@ -74,3 +84,11 @@ class SocketPlaces:
         """Close all of them."""
         for door in (door for own in self.doors for door in own):
             door.socket.close()
+
+
+def _accept(listener: socket.socket) -> socket.socket | None:
+    """A connection that waits; None where there is none."""
+    try:
+        return listener.accept()[0]
+    except OSError:
+        return None

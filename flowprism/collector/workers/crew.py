@@ -76,6 +76,7 @@ class Crew:
             if self.change.watch():
                 self._finish_change(self.change)
             return
+        self.sockets.refuse_late()
         self.group.watch(stopping=False)
         self._measure()
         is_quiet = time.monotonic() - self._asked_s >= _QUIET_S

@@ -79,3 +79,22 @@ def test_places_are_taken_and_given_back() -> None:
         assert sockets.take(2) == [0, 3]
     finally:
         sockets.close()
+
+
+def test_a_late_connection_is_ended() -> None:
+    """One whose handshake ends after the place was given back would never be read; others are left alone."""
+    sockets = SocketPlaces.opened((Listen("127.0.0.1", 0, tcp=True),), 1, 1 << 20)
+    try:
+        target = ("127.0.0.1", sockets.doors[0][0].listen.port)
+        sockets.take(1)
+        sockets.steer([0])
+        sockets.take(1)
+        with socket.create_connection(target, timeout=60) as late:
+            sockets.steer([1])
+            sockets.give_back([0])
+            with socket.create_connection(target):
+                sockets.refuse_late()
+                assert late.recv(1) == b""
+                sockets.doors[1][0].socket.accept()[0].close()
+    finally:
+        sockets.close()
