@@ -265,28 +265,25 @@ def _merge_turns(axes: Streams, job: Job, given_ns: Int) -> Job:
 
 
 def _cut_alike(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> list[Job]:
-    """Jobs of which parts that were cut several times an iteration are cut as the part that they meet is.
+    """Jobs whose parts that were cut several times an iteration are cut as the part that they meet is.
 
     Gathering weights and scattering gradients moves as many bytes, so that a third of an iteration may seem one; behind
     a slow link it does not. Only what keeps in lockstep with the other part, once cut like it, is joined to it.
     """
     names = [name or f"address {code}" for code, name in enumerate(traffic.hosts or [None] * len(axes.addresses))]
-    meet = find_contacts(traffic.streams, [job.endpoints for job in jobs], names, traffic.large) or set()
-    often: dict[int, list[int]] = {}
-    for pair in sorted(meet):
-        whole, part = sorted(pair, key=lambda n: (len(jobs[n].edges), n))
-        if _times_as_often(jobs[part], jobs[whole]) > 1:
-            often.setdefault(whole, []).append(part)
+    near: dict[int, list[int]] = {}
+    for a, b in sorted(find_contacts(traffic.streams, [job.endpoints for job in jobs], names, traffic.large) or ()):
+        near.setdefault(a, []).append(b)
+        near.setdefault(b, []).append(a)
     found = dict(enumerate(jobs))
-    for whole, parts in often.items():
-        left = [n for n in parts if n in found]
-        if whole not in found or not left:
-            continue
-        job = _joined_at_iterations(traffic, axes, jobs[whole], [jobs[n] for n in left])
-        for n in left:
-            if np.isin(jobs[n].endpoints, job.endpoints).all():
+    # those with most iterations first: what is a part of another one has its own parts by then
+    for whole in sorted(near, key=lambda n: (-len(jobs[n].edges), n)):
+        parts = [n for n in near[whole] if n in found and _times_as_often(found[n], found[whole]) > 1]
+        if parts:
+            found[whole] = _joined_at_iterations(traffic, axes, found[whole], [found[n] for n in parts])
+        for n in parts:
+            if np.isin(found[n].members.stream, found[whole].members.stream).any():
                 del found[n]
-        found[whole] = job
     return list(found.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -416,6 +417,41 @@ def test_parts_that_move_as_much_in_thirds_of_an_iteration_are_cut_as_the_others
     sent.append(Message(row * 0, row * 4, even - 90_000_000, even - 80_000_000, between, row * 2))
     jobs = found(flows([], Feed(), sent)).jobs
     assert [(len(job.endpoints), len(job.edges)) for job in jobs] == ([(3, 120), (3, 40)] if apart else [(6, 40)])
+
+
+def ring(first: int, ends_ns: Int, size: int, connection: int = 1) -> list[Message]:
+    """What three members send one another by some moments."""
+    row, members = np.full(len(ends_ns), 1), (first, first + 1, first + 2, first)
+    return [
+        Message(row * src, row * dst, ends_ns - 20_000_000, ends_ns, row * size, row * connection)
+        for src, dst in pairwise(members)
+    ]
+
+
+@pytest.mark.parametrize("place", list(permutations((0, 4, 8))))
+def test_parts_of_parts_are_cut_as_what_holds_them_all(place: tuple[int, int, int]) -> None:
+    """Bursts are evenly apart, by two and by six an iteration; the order of addresses does not matter."""
+    random = np.random.default_rng(5)
+    ends = (np.cumsum(random.uniform(0.15, 0.18, 240)) * 1e9).astype(np.int64)
+    twos = (ends[1::2, None] - np.array([60_000_000, 0])).ravel()
+    sixes = (ends[5::6, None] - np.arange(250_000_000, -1, -50_000_000)).ravel()
+    bursts = zip(place, (ends, twos, sixes), (20_000_000, 30_000_000, 40_000_000), strict=True)
+    sent = [step for first, when, size in bursts for step in ring(first, when, size)]
+    row = np.full(240, 1)
+    for a, b in pairwise(place):
+        between = random.integers(1_000_000, 9_000_000, 240)
+        sent.append(Message(row * a, row * b, ends - 90_000_000, ends - 80_000_000, between, row * 2))
+    jobs = found(flows([], Feed(), sent)).jobs
+    assert [(len(job.endpoints), len(job.edges)) for job in jobs] == [(9, 40)]
+
+
+def test_a_job_of_shorter_iterations_on_the_same_endpoints_at_another_time_is_a_job_of_its_own() -> None:
+    """A hundred and twenty iterations after forty are no thirds of these."""
+    random = np.random.default_rng(5)
+    long = (np.cumsum(random.uniform(0.9, 1.1, 40)) * 1e9).astype(np.int64)
+    short = long[-1] + 5_000_000_000 + (np.cumsum(random.uniform(0.3, 0.36, 120)) * 1e9).astype(np.int64)
+    jobs = found(flows([], Feed(), [*ring(0, long, 20_000_000), *ring(0, short, 30_000_000, connection=2)])).jobs
+    assert [(job.endpoints.tolist(), len(job.edges)) for job in jobs] == [([0, 1, 2], 40), ([0, 1, 2], 120)]
 
 
 def test_ready_messages_among_records_of_single_packets_leave_nothing_unexplained() -> None:
