@@ -55,7 +55,7 @@ def add_unreported(
     """Jobs with the unreported endpoints that they send to, and those of their hosts.
 
     Who trains is sent data, or messages that say where its own data may go. Of a host all of whose reported endpoints
-    train with one job the others do, too.
+    train with one job the others do, too, unless another job sends to some.
 
     Args:
         streams: data rows by connection.
@@ -69,13 +69,10 @@ def add_unreported(
 
 
 def _with_receivers(streams: Streams, jobs: tuple[Job, ...], unreported: Bool) -> tuple[Job, ...]:
-    """Jobs with the unreported endpoints that they, and no other job, send to in most iterations."""
-    rows = np.diff(streams.offsets)
-    to_unreported = unreported[streams.dst]
-    sent = [
-        np.unique(streams.dst[to_unreported & (rows >= OFTEN * len(job.edges)) & np.isin(streams.src, job.endpoints)])
-        for job in jobs
-    ]
+    """Jobs with the unreported endpoints that they, and no other job, send to in half of the iterations or more."""
+    some = np.flatnonzero(unreported[streams.dst])
+    src, dst, rows = streams.src[some], streams.dst[some], np.diff(streams.offsets)[some]
+    sent = [np.unique(dst[(rows >= OFTEN * len(job.edges)) & np.isin(src, job.endpoints)]) for job in jobs]
     receivers, senders = np.unique(np.concatenate([np.zeros(0, np.int64), *sent]), return_counts=True)
     taken = np.concatenate([receivers[senders > 1], *(job.endpoints for job in jobs)])
     added = [np.setdiff1d(own, taken) for own in sent]
@@ -93,6 +90,7 @@ def _complete_hosts(
     on_host: dict[str | None, list[int]] = {}
     for code in known:
         on_host.setdefault(hosts[code], []).append(code)
+    taken = {e for job in jobs for e in job.endpoints.tolist()}
     found = []
     for job in jobs:
         own = set(job.endpoints.tolist())
@@ -100,9 +98,9 @@ def _complete_hosts(
         added = [
             e
             for codes in whole
-            if all(unreported[c] or c in own for c in codes)
+            if all(c in own or (unreported[c] and c not in taken) for c in codes)
             for e in codes
-            if unreported[e] and e not in own
+            if e not in own
         ]
         found.append(replace(job, endpoints=np.union1d(job.endpoints, np.array(added, np.int64))) if added else job)
     return tuple(found)

@@ -87,3 +87,16 @@ def test_a_job_takes_the_unreported_endpoints_that_it_sends_to() -> None:
     assert add_unreported(streams, (known, known), unreported, hosts) == (known, known)
     seldom = replace(known, edges=np.arange(1000 * len(job.edges)))
     assert add_unreported(streams, (seldom,), unreported, hosts) == (seldom,)
+
+
+def test_hosts_whose_unreported_endpoints_two_jobs_send_to_are_left_to_neither() -> None:
+    """Each job has what it sends to, not what the other does, nor what may train with either."""
+    streams = build_streams(flows([train(Workload(Grid(tp=1, dp=8), gpus=1))], Feed()))
+    (job,) = find_jobs(streams, frozenset(), JobOptions()).jobs
+    first, second = (replace(job, endpoints=job.endpoints[part]) for part in (slice(3), slice(4, 7)))
+    unreported = np.zeros(len(streams.addresses) + 1, np.bool_)
+    dark = [*job.endpoints[3::4].tolist(), len(streams.addresses)]
+    unreported[dark] = True
+    hosts = ["dark" if code in dark else f"host{code}" for code in range(len(unreported))]
+    found = add_unreported(streams, (first, second), unreported, hosts)
+    assert [one.endpoints.tolist() for one in found] == [[0, 1, 2, 3], [4, 5, 6, 7]]
