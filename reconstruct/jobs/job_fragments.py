@@ -196,11 +196,13 @@ def align_to_iteration(streams: Streams, parts: Sequence[CycleTable], data: Int)
     """
     if not parts:
         return []
-    wishes = _each_once(parts, parallel_map(partial(_off_beat, streams, pair_streams(streams, data)), parts))
-    wanted = np.concatenate([w.stream for w in wishes])
-    beats = StreamPeriods(*(np.concatenate(column) for column in zip(*(w.beats for w in wishes), strict=True)))
+    wishes = parallel_map(partial(_off_beat, streams, pair_streams(streams, data)), parts)
+    wanted, owner = np.concatenate([w.stream for w in wishes]), _numbers([len(w.stream) for w in wishes])
+    once = _each_once(parts, wanted, owner)
+    beats = StreamPeriods(*(np.concatenate(column)[once] for column in zip(*(w.beats for w in wishes), strict=True)))
+    wanted, owner = wanted[once], owner[once]
     found = cut_cycles(streams, wanted, beats)  # those of all parts at a time, so that the cores share them
-    owner = np.repeat(np.arange(len(parts)), [len(w.stream) for w in wishes])[np.isin(wanted, found.stream)]
+    owner = owner[np.isin(wanted, found.stream)]
     bounds = np.searchsorted(owner, np.arange(len(parts) + 1)).tolist()
     aligned = [
         joined([part.take(wish.kept), found.take(np.arange(*own))]) if len(wish.kept) < len(part) else part
@@ -209,16 +211,25 @@ def align_to_iteration(streams: Streams, parts: Sequence[CycleTable], data: Int)
     return [part for part in aligned if len(part)]
 
 
-def _each_once(parts: Sequence[CycleTable], wishes: list[_Wish]) -> list[_Wish]:
-    """Wishes without answers that another part has, or wishes for: each stream is cut once."""
-    taken = set(np.concatenate([part.stream for part in parts]).tolist())
-    once = []
-    for part, wish in zip(parts, wishes, strict=True):
-        further = [k for k, stream in enumerate(wish.stream.tolist()) if stream not in taken]
-        taken.update(wish.stream[further].tolist())
-        kept = np.union1d(further, np.flatnonzero(np.isin(wish.stream, part.stream))).astype(np.int64)
-        once.append(wish._replace(stream=wish.stream[kept], beats=StreamPeriods(*(c[kept] for c in wish.beats))))
-    return once
+def _each_once(parts: Sequence[CycleTable], wanted: Int, owner: Int) -> Bool:
+    """(n,) which wishes are granted: not for answers that another part has or wished for before.
+
+    Args:
+        parts: no two have a stream in common.
+        wanted: (n,) streams to be cut again.
+        owner: (n,) the part that wishes for each, ascending.
+    """
+    held = np.concatenate([part.stream for part in parts])
+    home = np.full(int(max(held.max(initial=-1), wanted.max(initial=-1))) + 1, -1)
+    home[held] = _numbers([len(part) for part in parts])
+    first = np.zeros(len(wanted), np.bool_)
+    first[np.unique(wanted, return_index=True)[1]] = True
+    return np.asarray((home[wanted] == owner) | (home[wanted] < 0) & first)
+
+
+def _numbers(lengths: list[int]) -> Int:
+    """The number of each part, as often as it has entries."""
+    return np.repeat(np.arange(len(lengths)), lengths)
 
 
 class _Wish(NamedTuple):

@@ -111,6 +111,15 @@ def test_evaluations_are_not_answered_so_iterations_are_those_of_the_answers() -
     assert found.quantum_bytes == pytest.approx(8 * MESSAGE_BYTES, rel=1e-4)
 
 
+def test_answers_that_another_part_has_are_cut_once() -> None:
+    """A part whose answers are taken is left out, whichever comes first."""
+    flow = one_forward_one_back(8, 30, evaluated=6)
+    forth, back = (heard(flow).take(np.array([n])) for n in (0, 1))
+    for parts in ([forth], [forth, back], [back, forth]):
+        (part,) = align_to_iteration(flow, parts, np.arange(2))
+        assert part.stream.tolist() == [1]
+
+
 @pytest.mark.parametrize("unseen", [slice(13), slice(11, 24)])
 def test_messages_whose_answers_nobody_could_see_do_not_go_alone(unseen: slice) -> None:
     """One of two exporters is heard later, or falls silent."""
