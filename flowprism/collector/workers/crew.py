@@ -72,6 +72,8 @@ class Crew:
 
     def watch(self) -> None:
         """Keep the processes up, and change the number of workers where that is wanted."""
+        if self.change is not None and self.wanted != len(self.change.new.workers):
+            self.stop()  # so that workers that never come up can be called off
         if self.change is not None:
             if self.change.watch():
                 self._finish_change(self.change)
@@ -84,7 +86,7 @@ class Crew:
             self._begin_change()
 
     def stop(self) -> None:
-        """Nothing changes any more; a change that has taken no effect yet is undone."""
+        """Undo a change that has taken no effect yet."""
         if self.change is not None and self.change.give_up():
             self.change = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import closing
@@ -61,6 +62,21 @@ def test_a_change_that_finds_no_room_leaves_nothing_behind(crew: Crew, monkeypat
     crew.ask_for(2)
     crew.watch()
     assert (crew.wanted, crew.change, descriptors()) == (1, None, before)
+    assert crew.sockets.take(3) == [1, 2, 3]
+
+
+def test_a_change_that_has_no_effect_yet_is_called_off(crew: Crew) -> None:
+    """New workers that never come up are given up once another number is wanted, with all that they had."""
+    crew.sockets.give_back(crew.sockets.take(3))
+    before = descriptors()
+    for more in (2, -1):
+        crew.ask_for(more)
+        crew.watch()
+    assert len(crew.workers) == 1 + 2
+    crew.ask_for(-1)
+    crew.watch()
+    gc.collect()
+    assert (crew.wanted, crew.change, len(crew.workers), descriptors()) == (1, None, 1, before)
     assert crew.sockets.take(3) == [1, 2, 3]
 
 
