@@ -89,18 +89,21 @@ def count_microbatches(streams: Streams, paired: PairedStreams, part: CycleTable
     if exchange is None:
         return single
     reach_ns = TOGETHER_SHARE * float(np.median(part.cycle_ns * cycle_bytes / part.quantum_bytes))
-    forth, back = (_turns_each(*_messages(streams, exchange, way, reach_ns)) for way in (exchange.own, ~exchange.own))
+    messages = [_messages(streams, exchange, way, reach_ns) for way in (exchange.own, ~exchange.own)]
+    forth, back = (_turns_each(*each) for each in messages)
     votes, often = np.unique(np.maximum(forth, back), return_counts=True)
     times = int(votes[often.argmax()])
     if times <= 1 or 2 * often.max() <= often.sum():
         return single
-    own, answers = (np.flatnonzero(way) for way in (exchange.own, ~exchange.own))
-    sent, answered = (np.bincount(exchange.pair[way], exchange.total_bytes[way]) for way in (own, answers))
+    answers = np.flatnonzero(~exchange.own)
+    bounds, size, *_ = messages[0]
+    unanswered = np.diff(np.append(0.0, np.cumsum(size))[bounds])
     has_rhythm = np.isin(exchange.stream[answers], part.stream).any()
-    if has_rhythm or np.median(sent - answered) < times * np.median(exchange.cycle_bytes):
+    if has_rhythm or np.median(unanswered) < times * np.median(exchange.cycle_bytes):
         return single._replace(times=times)
     back = answers[np.argsort(exchange.stream[answers], kind="stable")]
     pair = exchange.pair[back]
+    answered = np.bincount(pair, exchange.total_bytes[back])
     quantum = times * exchange.cycle_bytes[pair] * exchange.total_bytes[back] / answered[pair]
     return Microbatches(times, exchange.stream[back], quantum)
 

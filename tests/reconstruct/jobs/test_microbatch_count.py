@@ -111,6 +111,15 @@ def test_evaluations_are_not_answered_so_iterations_are_those_of_the_answers() -
     assert found.quantum_bytes == pytest.approx(8 * MESSAGE_BYTES, rel=1e-4)
 
 
+@pytest.mark.parametrize("unseen", [slice(13), slice(11, 24)])
+def test_answers_that_could_not_be_seen_are_not_missing(unseen: slice) -> None:
+    """Where answers were seen for half of the time, what they answer shows more iterations than they do."""
+    flow = pipeline(8, 24, unseen=unseen)
+    forth = heard(flow).take(np.array([0]))
+    found = count_microbatches(flow, pair_streams(flow, np.arange(2)), forth, forth.quantum_bytes)
+    assert (found.times, found.stream.tolist()) == (8, [])
+
+
 def test_answers_that_another_part_has_are_cut_once() -> None:
     """A part whose answers are taken is left out, whichever comes first."""
     flow = one_forward_one_back(8, 30, evaluated=6)
