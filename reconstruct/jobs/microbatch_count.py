@@ -213,7 +213,10 @@ def _regular(sent: Float) -> int:
         return 0
     turns = np.diff(sent)
     found = _usual(turns, WHOLE_SHARE)
-    return found if found > 1 else max(found, _usual(np.diff(sent[1:][turns > 0.5 * turns.max()]), ROUGHLY))
+    longest = np.diff(sent[1:][turns > 0.5 * turns.max()])
+    if found > 1 or longest.sum() < REGULAR_SHARE * turns.sum():
+        return found
+    return max(found, _usual(longest, ROUGHLY))
 
 
 @compiled

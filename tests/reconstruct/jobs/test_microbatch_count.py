@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -109,6 +111,16 @@ def test_evaluations_are_not_answered_so_iterations_are_those_of_the_answers() -
     found = count_microbatches(flow, paired, forth, forth.quantum_bytes)
     assert (found.times, found.stream.tolist()) == (8, [1])
     assert found.quantum_bytes == pytest.approx(8 * MESSAGE_BYTES, rel=1e-4)
+
+
+def test_some_longer_records_make_no_longer_iterations() -> None:
+    """A meter writes two iterations into each of its first eight records, one into each later one."""
+    begin = np.array([*range(0, 16, 2), *range(16, 28)]) * 800 * MS
+    flow = exchange(begin, begin + 400 * MS)
+    size = np.tile(np.repeat([2, 1], [8, 12]) * MESSAGE_BYTES, 2)
+    paired, part = pair_streams(flow, np.arange(2)), heard(flow)
+    longer = replace(flow, bytes=size)
+    assert count_microbatches(longer, paired, part, np.full(2, float(MESSAGE_BYTES))).times == 1
 
 
 @pytest.mark.parametrize("unseen", [slice(13), slice(11, 24)])
