@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import socket
 import threading
 import time
@@ -32,4 +33,6 @@ def serving(app: FastAPI) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(60)
+            if thread.is_alive():
+                faulthandler.dump_traceback(all_threads=True)  # what it waits for
             assert not thread.is_alive()
