@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +24,9 @@ class Simulated:
         self.one_in: list[int] = []
         self.now_s = self.stored_s = 0.0
         self.at = self.committed = 0
-        monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
+        # the clock of this module alone: with the process's, event loops of other threads would sleep for hours
+        clock = SimpleNamespace(monotonic=lambda: self.now_s)
+        monkeypatch.setattr("flowprism.collector.load_watch.time", clock)
         self.watch = LoadWatch(cast("Any", self), cast("Any", self), 0, 0)
 
     def fill_ratio(self, start: int, stop: int) -> float:
