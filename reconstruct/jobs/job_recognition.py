@@ -270,6 +270,9 @@ def _cut_alike(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> list[Job]:
     Gathering weights and scattering gradients moves as many bytes, so that a third of an iteration may seem one; behind
     a slow link it does not. Only what keeps in lockstep with the other part, once cut like it, is joined to it.
     """
+    iterations = [len(job.edges) for job in jobs]
+    if 2 * max(iterations, default=0) < 3 * min(iterations, default=1):
+        return jobs  # none holds two of another's; who meets whom need not be found again
     names = [name or f"address {code}" for code, name in enumerate(traffic.hosts or [None] * len(axes.addresses))]
     near: dict[int, list[int]] = {}
     for a, b in sorted(find_contacts(traffic.streams, [job.endpoints for job in jobs], names, traffic.large) or ()):

@@ -101,11 +101,10 @@ def count_microbatches(streams: Streams, paired: PairedStreams, part: CycleTable
     has_rhythm = np.isin(exchange.stream[answers], part.stream).any()
     if has_rhythm or np.median(unanswered) < times * np.median(exchange.cycle_bytes):
         return single._replace(times=times)
-    back = answers[np.argsort(exchange.stream[answers], kind="stable")]
-    pair = exchange.pair[back]
-    answered = np.bincount(pair, exchange.total_bytes[back])
-    quantum = times * exchange.cycle_bytes[pair] * exchange.total_bytes[back] / answered[pair]
-    return Microbatches(times, exchange.stream[back], quantum)
+    answers = answers[np.argsort(exchange.stream[answers], kind="stable")]
+    pair, total = exchange.pair[answers], exchange.total_bytes[answers]
+    quantum = times * exchange.cycle_bytes[pair] * total / np.bincount(pair, total)[pair]
+    return Microbatches(times, exchange.stream[answers], quantum)
 
 
 class _Exchange(NamedTuple):
@@ -140,8 +139,8 @@ def _exchanging(streams: Streams, paired: PairedStreams, part: CycleTable, cycle
     which, place = expanded(first, last - first)
     watched_ns = np.maximum(streams.watch_end_ns[part.stream] - streams.watch_start_ns[part.stream], 1)
     sent = np.bincount(way, part.total_bytes / watched_ns)
-    back = np.bincount(which, paired.total_bytes[place] / paired.watched_ns[place], len(ways))
-    alike = (back > 0) & (np.maximum(sent, back) < LIKE_BYTES * np.minimum(sent, back))
+    returned = np.bincount(which, paired.total_bytes[place] / paired.watched_ns[place], len(ways))
+    alike = (returned > 0) & (np.maximum(sent, returned) < LIKE_BYTES * np.minimum(sent, returned))
     if sent[alike].sum() < MOST_BYTES * sent.sum():
         return None
     once = np.flatnonzero(alike & ~(np.isin(answers, ways[alike]) & (ways > answers)))
