@@ -25,7 +25,7 @@ def factorize(values: Int) -> tuple[Int, Int]:
 
 
 def factorize_rows(*columns: Int) -> tuple[Int, Int]:
-    """Tell rows apart by several columns.
+    """Number rows by kind: those of one kind have equal values in several columns.
 
     Args:
         columns: at least one, (rows,) each, of whole numbers.

@@ -148,11 +148,11 @@ def test_messages_whose_answers_nobody_could_see_do_not_go_alone(unseen: slice) 
     assert counted(flow).times == 8
 
 
-@pytest.mark.parametrize(("batches", "told"), [(2, 1), (4, 4), (8, 8), (16, 16)])
-def test_messages_that_go_alone_end_an_iteration(batches: int, told: int) -> None:
+@pytest.mark.parametrize(("batches", "times"), [(2, 1), (4, 4), (8, 8), (16, 16)])
+def test_messages_that_go_alone_end_an_iteration(batches: int, times: int) -> None:
     """Whatever the number of micro-batches; of two the pauses alternate, and the beat is the iteration already."""
     flow = pipeline(batches, 12)
-    assert counted(flow).times == told
+    assert counted(flow).times == times
     found = find_jobs(flow, frozenset(), JobOptions())
     assert [len(job.edges) for job in found.jobs] == [12]
 
