@@ -16,6 +16,8 @@ from typing import Any, ParamSpec, SupportsInt, TypeVar, cast
 import numba
 import numpy as np
 
+from capture.compiled_files import keep_compiled
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -44,11 +46,7 @@ def _compiled(function: Callable[P, R], *, inline: bool) -> Callable[P, R]:
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in may be written; then it is compiled in every process
         dispatcher = numba.njit(**options)(function)
-    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if index is not None:
-        # numba looks at the function's own file only, but compiles in what it calls from others of the package. What
-        # is of another version is not even unpickled: classes it names may be gone.
-        index._version = f"{index._version} {package_stamp(_package(function))}"  # noqa: SLF001
+    keep_compiled(dispatcher, package_stamp(_package(function)))
     return cast("Callable[P, R]", dispatcher)
 
 

@@ -16,6 +16,7 @@ from typing import ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 
+from capture.compiled_files import keep_compiled
 from datamodel.reconstructed.streams import Int
 
 IMPORT = re.compile(r"^from reconstruct\.([a-z_.]+) import", re.MULTILINE)
@@ -32,10 +33,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         dispatcher = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # no folder to keep it in may be written; then it is compiled in every process
         dispatcher = numba.njit(nogil=True)(function)
-    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if index is not None:
-        # numba looks at the function's own file only, but compiles in what it calls from others of the package.
-        index._source_stamp = _stamp(Path(function.__code__.co_filename))  # noqa: SLF001
+    keep_compiled(dispatcher, _stamp(Path(function.__code__.co_filename)))
     return cast("Callable[P, R]", dispatcher)
 
 
