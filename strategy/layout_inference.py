@@ -13,9 +13,10 @@ from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.transfers import ROLES
 from datamodel.reports.layout import Alternative, Layout, Sharding, Sizes
 from strategy.assumptions import list_assumptions
+from strategy.candidates.labelings import Labeling, find_labelings
+from strategy.candidates.role_table import KIND
 from strategy.closure import Members
 from strategy.current_members import select_current, select_whole
-from strategy.labelings import Labeling, find_labelings
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.posterior import (
@@ -27,11 +28,10 @@ from strategy.posterior import (
     marginal,
     merge_sizes,
 )
-from strategy.role_table import KIND
-from strategy.silent_edges import complete_edges
-from strategy.stream_profiles import build_profiles
 from strategy.tensor_layout import place_inside_hosts
-from strategy.traffic_edges import TrafficEdges, build_edges
+from strategy.traffic.silent_edges import complete_edges
+from strategy.traffic.stream_profiles import build_profiles
+from strategy.traffic.traffic_edges import TrafficEdges, build_edges
 
 OPTIONS = LayoutOptions()
 NO_PAIRS = np.zeros((0, 2), np.int64)

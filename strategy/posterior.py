@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.reconstructed.streams import Int
+from strategy.candidates.labelings import Labeling
+from strategy.candidates.splits import Inside, Split, in_phase, look_inside, split_ranks
 from strategy.closure import Members, tied
-from strategy.labelings import Labeling
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
-from strategy.splits import Inside, Split, in_phase, look_inside, split_ranks
-from strategy.stream_profiles import StreamProfiles
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic.stream_profiles import StreamProfiles
+from strategy.traffic.traffic_edges import TrafficEdges
 
 SIZE_NAMES = ("tp", "cp", "ep", "dp", "pp")
 FullSizes = tuple[int | None, ...]

@@ -1,4 +1,4 @@
-"""Estimates what each role looks like over simulated jobs, and writes `strategy/role_table.json`.
+"""Estimates what each role looks like over simulated jobs, and writes `strategy/candidates/role_table.json`.
 
     python -m benchmarks.generated.role_table [OUT]
 
@@ -30,15 +30,15 @@ from reconstruct.timelines.transfers import transfers
 from simulate.case import simulate_case
 from simulate.network.fabric import Fabric
 from simulate.training.job import SimulatedJob
-from strategy.class_features import SHAPE, TIMING, measure_shape, measure_timing, to_bins
+from strategy.candidates.grid_fit import build_pipelines
+from strategy.candidates.labelings import find_passes
+from strategy.candidates.role_table import ROLES
 from strategy.current_members import select_current
-from strategy.edge_classes import AT_ONCE, EdgeClass, classify
-from strategy.grid_fit import build_pipelines
-from strategy.labelings import find_passes
 from strategy.options import LayoutOptions
-from strategy.role_table import ROLES
-from strategy.stream_profiles import build_profiles
-from strategy.traffic_edges import TrafficEdges, build_edges
+from strategy.traffic.class_features import SHAPE, TIMING, measure_shape, measure_timing, to_bins
+from strategy.traffic.edge_classes import AT_ONCE, EdgeClass, classify
+from strategy.traffic.stream_profiles import build_profiles
+from strategy.traffic.traffic_edges import TrafficEdges, build_edges
 
 CASES = [
     *(CaseName("random", n) for n in range(20_000, 22_000)),
@@ -271,5 +271,5 @@ def _pairs(job: SimulatedJob, fabric: Fabric) -> dict[str, Pairs]:
 
 
 if __name__ == "__main__":
-    default = Path(__file__).parents[2] / "strategy" / "role_table.json"
+    default = Path(__file__).parents[2] / "strategy" / "candidates" / "role_table.json"
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else default)

@@ -23,10 +23,10 @@ class Mutation:
 
 
 MUTATIONS = (
-    Mutation("strategy.edge_concurrency", "together", "np.zeros(len(a))", "members of a collective act together"),
-    Mutation("strategy.pipelines", "_opened", "np.ones(len(part), np.bool_)", "a circle of stages is opened once"),
-    Mutation("strategy.splits", "_steps", "None", "who sends in step is a tensor group"),
-    Mutation("strategy.labelings", "measure_timing", "{}", "roles are told apart by when they act"),
+    Mutation("strategy.traffic.edge_concurrency", "together", "np.zeros(len(a))", "members act together"),
+    Mutation("strategy.candidates.pipelines", "_opened", "np.ones(len(part), np.bool_)", "a circle is opened once"),
+    Mutation("strategy.candidates.splits", "_steps", "None", "who sends in step is a tensor group"),
+    Mutation("strategy.candidates.labelings", "measure_timing", "{}", "roles are told apart by when they act"),
     Mutation("strategy.placement", "seats", "{}", "the inventory says who shares a host"),
     Mutation("diagnose.links.slow_links", "slow_links", "[]", "slow links are looked for"),
     Mutation("diagnose.links.slow_links", "suspects", "[(ordered[0], 1.0)]", "what is nearly as likely is a suspect"),

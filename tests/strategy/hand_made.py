@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Float
-from strategy.stream_profiles import PARTS
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic.stream_profiles import PARTS
+from strategy.traffic.traffic_edges import TrafficEdges
 
 SECOND = 1_000_000_000.0
 

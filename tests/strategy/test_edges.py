@@ -10,9 +10,9 @@ from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.transfers import TRANSFERS
 from reconstruct.numeric.ragged_arrays import expanded
 from strategy.current_members import select_current
-from strategy.grouped_statistics import medians, runs
-from strategy.stream_profiles import build_profiles
-from strategy.traffic_edges import TrafficEdges, build_edges
+from strategy.traffic.grouped_statistics import medians, runs
+from strategy.traffic.stream_profiles import build_profiles
+from strategy.traffic.traffic_edges import TrafficEdges, build_edges
 
 MS = 1_000_000
 ITERATIONS, PERIOD = 8, 1000 * MS

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy import role_table
-from strategy.class_features import SHAPE, TIMING, measure_shape, to_bins
+from strategy.candidates import role_table
+from strategy.candidates.grid_fit import build_pipelines, fit_grid, score_pipelines
+from strategy.candidates.labelings import Labeling, find_labelings
+from strategy.candidates.role_table import ROLES, load_role_table
 from strategy.closure import tied
-from strategy.edge_classes import classify
-from strategy.grid_fit import build_pipelines, fit_grid, score_pipelines
-from strategy.labelings import Labeling, find_labelings
 from strategy.options import GridPenalties, LayoutOptions
-from strategy.role_table import ROLES, load_role_table
+from strategy.traffic.class_features import SHAPE, TIMING, measure_shape, to_bins
+from strategy.traffic.edge_classes import classify
 from tests.strategy.hand_made import Edge, both_ways, mesh, ring, table
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from strategy.candidates.pipelines import find_pipelines
 from strategy.closure import Members, components, tied
-from strategy.pipelines import find_pipelines
 from tests.strategy.hand_made import Edge, both_ways, table
 
 

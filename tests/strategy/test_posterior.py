@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strategy.labelings import find_labelings
+from strategy.candidates.labelings import find_labelings
 from strategy.options import LayoutOptions
 from strategy.posterior import find_candidates, list_hidden_programs, marginal, merge_sizes
 from tests.strategy.hand_made import Edge, both_ways, mesh, ring, table

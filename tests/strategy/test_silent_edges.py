@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strategy.silent_edges import complete_edges
+from strategy.traffic.silent_edges import complete_edges
 from tests.strategy.hand_made import Edge, both_ways, mesh, ring, table
 
 EACH_ALONE = np.arange(16)

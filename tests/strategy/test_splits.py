@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from strategy.labelings import Labeling, find_labelings
+from strategy.candidates.labelings import Labeling, find_labelings
+from strategy.candidates.splits import Inside, count_messages, split_ranks
+from strategy.candidates.tensor_groups import StepEvidence
 from strategy.options import LayoutOptions
-from strategy.splits import Inside, count_messages, split_ranks
-from strategy.tensor_groups import StepEvidence
 from tests.strategy.hand_made import Edge, both_ways, ring, table
 
 OPTIONS = LayoutOptions()

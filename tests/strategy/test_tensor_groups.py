@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from datamodel.reconstructed.streams import Float
+from strategy.candidates.tensor_groups import distances, measure_steps
 from strategy.options import StepOptions
-from strategy.tensor_groups import distances, measure_steps
 
 ITERATIONS = 16
 # Four hosts of eight endpoints; gradient groups hold the same place of each host.

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from datamodel.reconstructed.streams import Int
-from strategy.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
+from strategy.candidates.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid, score_pipelines
+from strategy.candidates.role_table import COLLECTIVE_ROLES, KIND, Table, load_role_table, log_likelihood
 from strategy.closure import Members, tied
-from strategy.edge_classes import AT_ONCE, EdgeClass, classify
-from strategy.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid, score_pipelines
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
-from strategy.role_table import COLLECTIVE_ROLES, KIND, Table, load_role_table, log_likelihood
-from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+from strategy.traffic.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
+from strategy.traffic.edge_classes import AT_ONCE, EdgeClass, classify
+from strategy.traffic.traffic_edges import SAME_BYTES, TrafficEdges
 
 
 @dataclass(frozen=True, slots=True)

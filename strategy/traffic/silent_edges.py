@@ -9,8 +9,8 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Float, Int
 from strategy.closure import components
-from strategy.edge_classes import classify
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic.edge_classes import classify
+from strategy.traffic.traffic_edges import TrafficEdges
 
 # A ring broken at two places falls into two equal parts of n members by a chance of 1 / (2n - 1): from four on, no more
 # often than a size that is answered may be wrong (`LayoutOptions.decisive`).

@@ -10,11 +10,11 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Int
 from reconstruct.numeric.ragged_arrays import expanded
+from strategy.candidates.pipelines import find_pipelines
 from strategy.closure import Members, tied
 from strategy.options import GridPenalties
-from strategy.pipelines import find_pipelines
 from strategy.placement import Seat
-from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+from strategy.traffic.traffic_edges import SAME_BYTES, TrafficEdges
 
 Close = Callable[[Int], tuple[Members, ...]]
 

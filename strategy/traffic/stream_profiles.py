@@ -10,7 +10,7 @@ from capture.jit import jit
 from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.row_runs import run_starts
-from strategy.grouped_statistics import medians
+from strategy.traffic.grouped_statistics import medians
 
 # An iteration is looked at in so many equal parts.
 PARTS = 96

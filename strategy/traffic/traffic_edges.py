@@ -9,10 +9,10 @@ import numpy as np
 from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA, row_medians
 from reconstruct.numeric.row_runs import run_starts
-from strategy.concurrent_messages import lanes
-from strategy.edge_concurrency import together
-from strategy.grouped_statistics import runs
-from strategy.stream_profiles import StreamProfiles
+from strategy.traffic.concurrent_messages import lanes
+from strategy.traffic.edge_concurrency import together
+from strategy.traffic.grouped_statistics import runs
+from strategy.traffic.stream_profiles import StreamProfiles
 
 # Bytes an iteration of two streams agree within this share (sequence and ready messages differ by some).
 SAME_BYTES, ROUGHLY_SAME = 0.03, 0.3

@@ -7,7 +7,7 @@ import numpy as np
 from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.row_runs import run_starts
 from strategy.closure import Members, components
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic.traffic_edges import TrafficEdges
 
 
 def find_pipelines(edges: TrafficEdges, chosen: Int) -> list[Members]:

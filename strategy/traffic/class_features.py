@@ -8,8 +8,8 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Float, Int
 from strategy.closure import components
-from strategy.stream_profiles import PARTS
-from strategy.traffic_edges import VARIES, TrafficEdges, deviations
+from strategy.traffic.stream_profiles import PARTS
+from strategy.traffic.traffic_edges import VARIES, TrafficEdges, deviations
 
 # Feature -> ascending bounds of its bins. Shape needs no other class to be known; timing is relative to the passes.
 SHAPE: dict[str, tuple[float, ...]] = {

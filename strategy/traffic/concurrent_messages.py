@@ -6,8 +6,8 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.row_runs import run_starts
-from strategy.grouped_statistics import medians
-from strategy.stream_profiles import StreamProfiles
+from strategy.traffic.grouped_statistics import medians
+from strategy.traffic.stream_profiles import StreamProfiles
 
 # Messages that begin within this share of one's length begin at once.
 TOGETHER_SHARE = 0.01

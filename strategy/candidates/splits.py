@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.reconstructed.streams import Int
+from strategy.candidates.labelings import Labeling
+from strategy.candidates.tensor_groups import StepEvidence, last_starts, measure_steps
 from strategy.closure import Members
-from strategy.labelings import Labeling
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
-from strategy.stream_profiles import StreamProfiles
-from strategy.tensor_groups import StepEvidence, last_starts, measure_steps
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic.stream_profiles import StreamProfiles
+from strategy.traffic.traffic_edges import TrafficEdges
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import numpy as np
 from datamodel.reconstructed.streams import Int
 from reconstruct.numeric.medians import group_medians
 from reconstruct.numeric.row_runs import run_starts
-from strategy.grouped_statistics import runs
-from strategy.traffic_edges import SAME_BYTES, VARIES, TrafficEdges
+from strategy.traffic.grouped_statistics import runs
+from strategy.traffic.traffic_edges import SAME_BYTES, VARIES, TrafficEdges
 
 # Edges of one collective begin within this share of the iteration of one another.
 SAME_START_SHARE = 0.2

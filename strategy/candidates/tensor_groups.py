@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from datamodel.reconstructed.streams import Bool, Float, Int
 from strategy.closure import Members
 from strategy.options import StepOptions
-from strategy.stream_profiles import StreamProfiles
+from strategy.traffic.stream_profiles import StreamProfiles
 
 NEVER = -1
 

@@ -7,8 +7,8 @@ import numpy as np
 from datamodel.reconstructed.streams import Float, Int
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.ragged_arrays import expanded
-from strategy.grouped_statistics import medians
-from strategy.stream_profiles import StreamProfiles
+from strategy.traffic.grouped_statistics import medians
+from strategy.traffic.stream_profiles import StreamProfiles
 
 # A slot met in fewer of the iterations says nothing.
 RECURS = 0.5

@@ -1,0 +1,1 @@
+"""Training programs that explain the traffic: groups, pipelines and grids."""
