@@ -1,1 +1,1 @@
-"""What a job's messages show of its groups: who exchanges how much with whom, when, and how often at once."""
+"""What a job's messages show of its groups: which endpoints exchange how much, when, and how often at once."""

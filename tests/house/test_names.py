@@ -13,7 +13,6 @@ PUBLIC_CLASS = re.compile(r"^class ([^\W_]\w*)", re.MULTILINE)
 CROWDED = {
     "flowprism/cli/commands": "one module a command",
     "flowprism/service/access": "not yet cut by subject",
-    "strategy": "one step of layout inference a module",
 }
 
 
