@@ -20,10 +20,10 @@ from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.inputs.inventory_file import load_inventory
 from flowprism.inventory_import.merge import MergedInventory
 from flowprism.service.access import access_routes as access
-from flowprism.service.access.access_documents import TokenAsked, TokenMade, UserGiven
+from flowprism.service.access.accounts.access_documents import TokenAsked, TokenMade, UserGiven
+from flowprism.service.access.accounts.tokens import SCOPES
 from flowprism.service.access.audit_log import add_detail
 from flowprism.service.access.dependencies import Administering, Seeing
-from flowprism.service.access.tokens import SCOPES
 from flowprism.service.queries.account_queries import administers, audit, tokens, users
 from flowprism.service.queries.inventory import inventory, merge_listing, replace_inventory
 from flowprism.service.viewer import ROLES, Viewer

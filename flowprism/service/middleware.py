@@ -8,10 +8,10 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from flowprism.service.access import access_routes, login
 from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.accounts.user_accounts import nobody_can_administer
 from flowprism.service.access.guard import Guard
 from flowprism.service.access.login import LoginLimits
 from flowprism.service.access.security_headers import SecurityHeaders
-from flowprism.service.access.user_accounts import nobody_can_administer
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring import request_monitor
 from flowprism.service.monitoring.request_metrics import HttpMetrics

@@ -9,9 +9,9 @@ import yaml
 
 from flowprism.service.access import access_routes, login
 from flowprism.service.access.access_settings import AccessSettings, Mode
-from flowprism.service.access.passwords import LONGEST, SHORTEST
+from flowprism.service.access.accounts.passwords import LONGEST, SHORTEST
+from flowprism.service.access.accounts.tokens import SCOPES
 from flowprism.service.access.security_headers import HEADERS
-from flowprism.service.access.tokens import SCOPES
 from flowprism.service.viewer import ROLES
 from tests.house.checkout import ROOT, rows
 

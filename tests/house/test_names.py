@@ -12,7 +12,6 @@ PUBLIC_CLASS = re.compile(r"^class ([^\W_]\w*)", re.MULTILINE)
 # Folders that still show more modules, and why. No folder may join them.
 CROWDED = {
     "flowprism/cli/commands": "one module a command",
-    "flowprism/service/access": "not yet cut by subject",
 }
 
 

@@ -1,1 +1,1 @@
-"""Access control: passwords, sessions, tokens, proxy headers, rate limits, and the audit log."""
+"""Access control: who may do what, proxy headers, rate limits, and the audit log."""

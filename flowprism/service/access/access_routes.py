@@ -11,13 +11,13 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from datamodel.durations import DAY_NS
 from datamodel.errors import InputError
 from datamodel.service.result_rows import User
-from flowprism.service.access import access_documents
+from flowprism.service.access.accounts import access_documents
+from flowprism.service.access.accounts.passwords import verify_password
+from flowprism.service.access.accounts.tokens import new_token, role_by
+from flowprism.service.access.accounts.user_accounts import new_user, set_password
 from flowprism.service.access.audit_log import add_detail
 from flowprism.service.access.authentication import Authentication
 from flowprism.service.access.dependencies import Administering, Seeing
-from flowprism.service.access.passwords import verify_password
-from flowprism.service.access.tokens import new_token, role_by
-from flowprism.service.access.user_accounts import new_user, set_password
 from flowprism.service.http.query_parameters import Name, PageParameters
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong, wrong_cursor
 from flowprism.service.viewer import ROLES, Viewer

@@ -9,10 +9,10 @@ from starlette.requests import HTTPConnection
 
 from datamodel.service.result_rows import User
 from flowprism.service.access.access_settings import AccessSettings, is_loopback
+from flowprism.service.access.accounts.login_sessions import NAME, SECURE_NAME, logged_in
+from flowprism.service.access.accounts.tokens import PREFIX, role_by, valid_token
 from flowprism.service.access.denied_responses import AccessDenied
-from flowprism.service.access.login_sessions import NAME, SECURE_NAME, logged_in
 from flowprism.service.access.peers import Peer, host_name
-from flowprism.service.access.tokens import PREFIX, role_by, valid_token
 from flowprism.service.viewer import Viewer
 from storage.database import access
 from storage.database.connection import Database

@@ -14,11 +14,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from datamodel.service.result_rows import AuditEntry
-from flowprism.service.access import login_sessions
 from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.accounts import login_sessions
+from flowprism.service.access.accounts.user_accounts import LONGEST_NAME
 from flowprism.service.access.denied_responses import is_page, local_path
 from flowprism.service.access.limits import TokenBuckets
-from flowprism.service.access.user_accounts import LONGEST_NAME
 from flowprism.service.http.problem_details import problem
 from storage.database.access import audit
 from storage.database.connection import Database

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from flowprism.service.access.access_documents import AuditRow, TokenRow, UserRow, audit_row, token_row, user_row
+from flowprism.service.access.accounts.access_documents import (
+    AuditRow,
+    TokenRow,
+    UserRow,
+    audit_row,
+    token_row,
+    user_row,
+)
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database import access

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.access.user_accounts import new_user
+from flowprism.service.access.accounts.user_accounts import new_user
 from storage.database.access import save_user
 from tests.flowprism.dashboard.browser import served_stores, visiting
 from tests.flowprism.service.stored import TENANT, stored_demo

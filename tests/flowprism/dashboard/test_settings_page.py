@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from datamodel.service.result_rows import AuditEntry
-from flowprism.service.access import passwords
 from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.accounts import passwords
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings

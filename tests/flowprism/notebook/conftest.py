@@ -10,8 +10,8 @@ import flowprism
 from flowprism.notebook.analysis import AnalysisFrames
 from flowprism.notebook.sources import LocalSource
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.access.tokens import new_token
-from flowprism.service.access.user_accounts import new_user
+from flowprism.service.access.accounts.tokens import new_token
+from flowprism.service.access.accounts.user_accounts import new_user
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from storage.database import access

@@ -15,9 +15,9 @@ import typer
 from datamodel.durations import DAY_NS
 from datamodel.errors import InputError
 from datamodel.service.result_rows import Role, User
+from flowprism.service.access.accounts.tokens import new_token
+from flowprism.service.access.accounts.user_accounts import new_user, set_password
 from flowprism.service.access.audit_log import audit_command
-from flowprism.service.access.tokens import new_token
-from flowprism.service.access.user_accounts import new_user, set_password
 from flowprism.service.config.settings_file import load_settings
 from storage.database import access
 from storage.database.connection import Database, is_there

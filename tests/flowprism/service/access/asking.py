@@ -12,8 +12,8 @@ from fastapi import FastAPI
 
 from datamodel.service.result_rows import Role, User
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.access.passwords import hash_password
-from flowprism.service.access.tokens import new_token
+from flowprism.service.access.accounts.passwords import hash_password
+from flowprism.service.access.accounts.tokens import new_token
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from flowprism.service.stores import Stores

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flowprism.service.access import passwords
+from flowprism.service.access.accounts import passwords
 from storage.database.connection import Database
 
 

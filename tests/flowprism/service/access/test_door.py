@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from flowprism.service.access.access_settings import AccessSettings, Grant
+from flowprism.service.access.accounts.user_accounts import nobody_can_administer
 from flowprism.service.access.security_headers import HEADERS
-from flowprism.service.access.user_accounts import nobody_can_administer
 from storage.database import access
 from storage.database.connection import Database
 from tests.flowprism.service.access.asking import BROWSER, Asker, add_user, bearer, served

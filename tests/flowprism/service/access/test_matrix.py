@@ -15,9 +15,9 @@ from fastapi import FastAPI
 from datamodel.cluster.inventory import Inventory
 from datamodel.reports.path_plan import FollowedPlan, JobPathsState, PathPlan, PlannedConnection, PlanOutcome
 from datamodel.service.result_rows import Role
-from flowprism.service.access import passwords
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.access.tokens import new_token
+from flowprism.service.access.accounts import passwords
+from flowprism.service.access.accounts.tokens import new_token
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from storage.database import access

@@ -8,9 +8,9 @@ import pytest
 
 from datamodel.errors import InputError
 from datamodel.service.result_rows import Role, User
-from flowprism.service.access.login_sessions import log_in, log_out, logged_in
-from flowprism.service.access.passwords import hash_password, verify_password
-from flowprism.service.access.tokens import new_token, role_by, valid_token
+from flowprism.service.access.accounts.login_sessions import log_in, log_out, logged_in
+from flowprism.service.access.accounts.passwords import hash_password, verify_password
+from flowprism.service.access.accounts.tokens import new_token, role_by, valid_token
 from storage.database import access
 from storage.database.connection import Database
 

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from flowprism.cli import app
-from flowprism.service.access import passwords
-from flowprism.service.access.login_sessions import log_in, logged_in
-from flowprism.service.access.tokens import valid_token
+from flowprism.service.access.accounts import passwords
+from flowprism.service.access.accounts.login_sessions import log_in, logged_in
+from flowprism.service.access.accounts.tokens import valid_token
 from storage.database import access
 from storage.database.connection import Database
 

@@ -8,8 +8,8 @@ from pydantic import Field, SecretStr
 
 from datamodel.document import Document
 from datamodel.service.result_rows import AuditEntry, Role, Token, User
-from flowprism.service.access.passwords import LONGEST
-from flowprism.service.access.tokens import Scope
+from flowprism.service.access.accounts.passwords import LONGEST
+from flowprism.service.access.accounts.tokens import Scope
 from flowprism.service.http.query_parameters import Text
 
 LONGEST_LIFE_DAYS = 3650

@@ -7,7 +7,7 @@ import dataclasses
 from datamodel.errors import InputError
 from datamodel.service.result_rows import Role, User
 from flowprism.service.access.access_settings import ADMIN_OF_TENANT, AccessSettings
-from flowprism.service.access.passwords import hash_password
+from flowprism.service.access.accounts.passwords import hash_password
 from storage.database import access
 from storage.database.connection import Database
 

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 
 from datamodel.service.result_rows import LoginSession, User
-from flowprism.service.access.passwords import verify_password
+from flowprism.service.access.accounts.passwords import verify_password
 from storage.database import access
 from storage.database.connection import Database
 
