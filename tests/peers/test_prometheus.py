@@ -12,25 +12,30 @@ from flowprism.service.config.settings import Settings
 from flowprism.service.host_metrics.host_selection import HostSelection
 from flowprism.service.host_metrics.host_watch import answer_of
 from tests.diagnose.host_metrics.made_hosts import Case, made_cases
-from tests.peers.prometheus import prometheus_with
+from tests.peers.prometheus import prometheus_with, replay_start_s
 from tests.storage.database import results
 
 pytestmark = pytest.mark.slow
-START_S = 1_790_006_400  # a multiple of two hours: one block
 SEEN, UNSEEN = 1, 2811  # cases that were looked at while the rules were made, and others drawn afterwards
 MOST_S = 2.0
 
 
 @pytest.fixture(scope="module")
-def cases() -> list[Case]:
-    """Eighty, with names of their own."""
-    return [*made_cases(SEEN, START_S), *made_cases(UNSEEN, START_S)]
+def start_s() -> int:
+    """Begin of all cases."""
+    return replay_start_s()
 
 
 @pytest.fixture(scope="module")
-def url(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prometheus that knows them all."""
-    with prometheus_with(cases, tmp_path_factory.mktemp("prometheus")) as address:
+def cases(start_s: int) -> list[Case]:
+    """Eighty, with names of their own."""
+    return [*made_cases(SEEN, start_s), *made_cases(UNSEEN, start_s)]
+
+
+@pytest.fixture(scope="module")
+def url(cases: list[Case], start_s: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prometheus that has scraped them all."""
+    with prometheus_with(cases, start_s, tmp_path_factory.mktemp("prometheus")) as address:
         yield address
 
 
