@@ -7,13 +7,16 @@ activity that ended last before it; a span of waiting is no work but leads to th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from datamodel.frame import Frame
+from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.timeline import SPAN_NAMES
+from reconstruct.jit import compiled, to_contiguous
 
 _WAIT, _IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
 _NOTHING = -1
@@ -54,18 +57,17 @@ class Step:
 class _Lane:
     """The spans of one endpoint in order of their ends, so that what ended last before a time is found at once."""
 
-    def __init__(self, spans: Frame) -> None:
+    def __init__(self, spans: Frame, rows: Int) -> None:
         self.start, self.end, self.span, self.peer, self.group = (
-            spans[name].tolist() for name in ("start_ns", "end_ns", "span", "peer", "group")
+            spans[name][rows].tolist() for name in ("start_ns", "end_ns", "span", "peer", "group")
         )
-        self._ends = spans["end_ns"]
 
     def latest(self, until_ns: int) -> int | None:
         """Index of the span that was on last before a time: one that is on then, else the last that ended.
 
         Of those that are on the one that began last, as it is what the endpoint turned to.
         """
-        after = int(np.searchsorted(self._ends, until_ns, "left"))
+        after = bisect_left(self.end, until_ns)
         on = [n for n in range(after, len(self.end)) if self.start[n] < until_ns]
         if on:
             return max(on, key=lambda n: (self.start[n], -self.end[n]))
@@ -73,23 +75,26 @@ class _Lane:
 
 
 class _Lanes:
-    """The lane of each endpoint, made when the path comes to it: it passes few of them."""
+    """The lane of each endpoint in one iteration, made when the path comes to it: it passes few of them."""
 
-    def __init__(self, work: Frame) -> None:
-        self._work = work.sort("endpoint", "end_ns", "start_ns")
+    def __init__(self, spans: Frame, iteration: int | None = None) -> None:
+        self._spans = spans
+        self._iteration = iteration
         self._lanes: dict[int, _Lane] = {}
 
-    def _rows(self, endpoint: int) -> tuple[int, int]:
-        first, end = np.searchsorted(self._work["endpoint"], [endpoint, endpoint + 1])
-        return int(first), int(end)
-
     def __contains__(self, endpoint: int) -> bool:
-        first, end = self._rows(endpoint)
-        return first < end
+        return len(self[endpoint].end) > 0
 
     def __getitem__(self, endpoint: int) -> _Lane:
         if endpoint not in self._lanes:
-            self._lanes[endpoint] = _Lane(self._work.take(np.arange(*self._rows(endpoint))))
+            spans, of = self._spans, self._spans["endpoint"]
+            first, end = np.searchsorted(of, np.array([endpoint, endpoint + 1], of.dtype)).tolist()
+            start_ns, end_ns = spans["start_ns"][first:end], spans["end_ns"][first:end]
+            is_work = (spans["span"][first:end] != _IDLE) & (end_ns > start_ns)
+            if self._iteration is not None:
+                is_work &= spans["iteration"][first:end] == self._iteration
+            order = np.lexsort((start_ns, end_ns))
+            self._lanes[endpoint] = _Lane(spans, first + order[is_work[order]])
         return self._lanes[endpoint]
 
 
@@ -99,12 +104,51 @@ def critical_path(spans: Frame) -> list[Step]:
     Args:
         spans: of that iteration, of all endpoints that took part.
     """
-    work = spans.take(np.flatnonzero((spans["span"] != _IDLE) & (spans["end_ns"] > spans["start_ns"])))
+    is_work = (spans["span"] != _IDLE) & (spans["end_ns"] > spans["start_ns"])
+    work = spans.take(np.flatnonzero(is_work)).sort("endpoint")
     if len(work) == 0:
         return []
-    lanes = _Lanes(work)
     last = int(np.lexsort((-work["endpoint"], work["end_ns"]))[-1])
-    begin_ns, time_ns, at = int(work["start_ns"].min()), int(work["end_ns"][last]), int(work["endpoint"][last])
+    return _path(_Lanes(work), int(work["start_ns"].min()), int(work["end_ns"][last]), int(work["endpoint"][last]))
+
+
+def critical_paths(spans: Frame, iterations: Int) -> Iterator[list[Step]]:
+    """The paths of some iterations, those without spans left out.
+
+    Args:
+        spans: of a job, by endpoint.
+        iterations: their numbers, ascending.
+    """
+    endpoint, iteration, span, start_ns, end_ns = (
+        to_contiguous(spans[name]) for name in ("endpoint", "iteration", "span", "start_ns", "end_ns")
+    )
+    place = np.full(max(int(iteration.max(initial=0)), int(iterations[-1])) + 2, -1)
+    place[iterations] = np.arange(len(iterations))
+    begin_ns, end_ns, last = _ends(endpoint, iteration, span, start_ns, end_ns, place, len(iterations))
+    for number in np.flatnonzero(last >= 0).tolist():
+        lanes = _Lanes(spans, int(iterations[number]))
+        yield _path(lanes, int(begin_ns[number]), int(end_ns[number]), int(last[number]))
+
+
+@compiled
+def _ends(
+    endpoint: Int, iteration: Int, span: Int, start_ns: Int, end_ns: Int, place: Int, count: int
+) -> tuple[Int, Int, Int]:
+    """(count,) first begin, last end, and the first endpoint that ends then, of each iteration; -1 without work."""
+    begin, until, last = np.zeros(count, np.int64), np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    for row in range(len(endpoint)):
+        at = place[iteration[row]]
+        if at < 0 or span[row] == _IDLE or end_ns[row] <= start_ns[row]:
+            continue
+        if last[at] < 0 or start_ns[row] < begin[at]:
+            begin[at] = start_ns[row]
+        if last[at] < 0 or end_ns[row] > until[at]:
+            until[at], last[at] = end_ns[row], endpoint[row]
+    return begin, until, last
+
+
+def _path(lanes: _Lanes, begin_ns: int, time_ns: int, at: int) -> list[Step]:
+    """The path back from the endpoint that ended last."""
     steps: list[Step] = []
     waiter, been = -1, {at}
     while time_ns > begin_ns:

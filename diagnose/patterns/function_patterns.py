@@ -1,39 +1,32 @@
 """Spans and operations of a job -> what each endpoint was like in each of its functions.
 
 Everything is a median over iterations, of which a fixed number are looked at. The result has the same size, and takes
-the same time, however many records there were.
+the same time, however many iterations there were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from datamodel.frame import Frame, empty
 from datamodel.reconstructed.patterns import FUNCTION_NAMES, FUNCTIONS
-from datamodel.reconstructed.streams import Bool, Float, Int
-from datamodel.reconstructed.timeline import SPAN_NAMES
+from datamodel.reconstructed.streams import Float, Int
 from datamodel.reconstructed.transfers import ROLES
 from diagnose.patterns.busiest_span import busiest_spans
-from diagnose.patterns.critical_path import critical_path
+from diagnose.patterns.critical_path import critical_paths
 from diagnose.patterns.lateness import MIN_ITERATIONS
-from reconstruct.numeric.medians import group_medians, medians_of_own_group
+from diagnose.patterns.run_medians import medians_of_peers, run_medians
+from diagnose.patterns.turns import FUNCTION_OF_SPAN, Turns, find_turns, in_order, places, to_forward
+from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.row_runs import run_starts
 
 # The median of so many is known to a sixth of what single ones scatter by.
 MOST_ITERATIONS = 64
 MOST_PATHS = 8
-_COMPUTE, _SEND, _WAIT = (SPAN_NAMES.index(name) for name in ("compute", "pp_send", "wait"))
-_FORWARD = len(SPAN_NAMES)  # a code of its own for compute that ends with a message to a later stage
 _COUNT = len(FUNCTION_NAMES)
-_FUNCTION_OF = {
-    "compute": "backward", "pp_send": "pp", "pp_recv": "pp", "dp_comm": "dp", "ep_comm": "ep", "cp_comm": "cp",
-    "idle": "outside",
-}  # fmt: skip
 _NUMBER = {name: number for number, name in enumerate(FUNCTION_NAMES)}
-_OF_SPAN = np.array([_NUMBER.get(_FUNCTION_OF.get(name, ""), -1) for name in SPAN_NAMES] + [_NUMBER["forward"]])
 _OF_ROLE = np.array([_NUMBER.get(name, -1) for name in ROLES])
 
 
@@ -49,24 +42,23 @@ def function_patterns(spans: Frame, operations: Frame, iterations: int, stage: M
     if iterations < MIN_ITERATIONS or not len(spans):
         return empty(FUNCTIONS)
     chosen = _evenly(1, iterations, MOST_ITERATIONS)
-    spans = _with_forward(spans.take(np.isin(spans["iteration"], chosen)), stage)
-    work = spans.take((spans["span"] != _WAIT) & (spans["end_ns"] > spans["start_ns"]))
-    if not len(work):
+    spans = to_forward(in_order(spans), chosen, stage)
+    turns = find_turns(spans, chosen)
+    if not len(turns.endpoint):
         return empty(FUNCTIONS)
-    endpoints = np.unique(work["endpoint"]).astype(np.int64)
-    turns = _turns(work, endpoints)
-    cell, counts = np.unique(turns.cell, return_counts=True)
-    usual = cell[2 * counts > len(chosen)]
-    of = np.searchsorted(usual, turns.cell)
-    known = np.flatnonzero(np.isin(turns.cell, usual))
-    medians = [group_medians(values[known], of[known], len(usual)) for values in _measured(turns, endpoints, stage)]
-    rate, spread = _rates(operations.take(np.isin(operations["iteration"], chosen)), endpoints, usual)
-    paths = spans.take(np.isin(spans["iteration"], _evenly(1, iterations, MOST_PATHS)))
-    values = (_critical_shares(paths, endpoints, usual), medians[0], rate, spread, *medians[1:])
+    endpoints = turns.endpoint[run_starts(turns.endpoint)]
+    stages = np.array([stage.get(code, 0) for code in endpoints.tolist()], np.int64)
+    cell = np.searchsorted(endpoints, turns.endpoint) * _COUNT + turns.function
+    first = np.flatnonzero(run_starts(cell))
+    is_usual = 2 * np.diff(np.append(first, len(cell))) > len(chosen)
+    usual = cell[first[is_usual]]
+    medians = [run_medians(values, first)[is_usual] for values in _measured(turns, stages[cell // _COUNT])]
+    rate, spread = _rates(operations, endpoints, chosen, usual)
+    shares = _critical_shares(spans, _evenly(1, iterations, MOST_PATHS), endpoints, usual)
+    values = (shares, medians[0], rate, spread, *medians[1:])
     names = ("critical_share", "duration_s", "rate_bps", "rate_spread_bps", "duty", "late_s")
-    own = endpoints[usual // _COUNT]
-    stages = np.array([stage.get(code, 0) for code in own.tolist()], np.int64)
-    of_cell = {"endpoint": own, "function": usual % _COUNT, "stage": stages}
+    own = usual // _COUNT
+    of_cell = {"endpoint": endpoints[own], "function": usual % _COUNT, "stage": stages[own]}
     return Frame(FUNCTIONS, of_cell | dict(zip(names, values, strict=True)))
 
 
@@ -74,96 +66,64 @@ def _evenly(first: int, end: int, most: int) -> Int:
     return np.unique(np.linspace(first, end - 1, min(most, end - first)).round().astype(np.int64))
 
 
-def _with_forward(spans: Frame, stage: Mapping[int, int]) -> Frame:
-    """Spans by endpoint and time, with a code of its own for compute that ends with a message to a later stage."""
-    spans = spans.sort("endpoint", "start_ns", "end_ns", "span", "peer")
-    size = 1 + max(int(spans["endpoint"].max(initial=0)), int(spans["peer"].max(initial=0)))
-    stages = np.array([stage.get(code, 0) for code in range(size)] + [0])  # the last one is of no peer
-    kind, endpoint = spans["span"].astype(np.int64), spans["endpoint"]
-    later = (kind == _SEND) & (stages[spans["peer"]] > stages[endpoint])
-    follows = np.append((endpoint[1:] == endpoint[:-1]) & later[1:], [False] * min(len(spans), 1))
-    return spans.replace(span=np.where((kind == _COMPUTE) & follows, _FORWARD, kind))
+def _measured(turns: Turns, stage: Int) -> tuple[Float, Float, Float]:
+    """(n,) duration in s, duty, and lateness in s of each turn.
 
-
-@dataclass(frozen=True, slots=True)
-class _Turns:
-    """What one endpoint did of one function in one iteration; all (n,), by cell and iteration.
-
-    Attributes:
-        cell: number of the endpoint times the number of functions, plus the function.
-        iteration: in which.
-        begin_ns, end_ns: its first begin and last end.
-        lasting_ns: time that it was on, overlaps counted once.
+    Args:
+        turns: (n,) of them.
+        stage: (n,) of their endpoints.
     """
-
-    cell: Int
-    iteration: Int
-    begin_ns: Int
-    end_ns: Int
-    lasting_ns: Int
-
-
-def _turns(work: Frame, endpoints: Int) -> _Turns:
-    cell = np.searchsorted(endpoints, work["endpoint"]) * _COUNT + _OF_SPAN[work["span"]]
-    iteration = work["iteration"].astype(np.int64)
-    order = np.lexsort((work["start_ns"], iteration, cell))
-    cell, iteration = cell[order], iteration[order]
-    start_ns, end_ns = work["start_ns"][order], work["end_ns"][order]
-    begins = run_starts(cell, iteration)
-    first = np.flatnonzero(begins)
-    covered = np.maximum.reduceat(end_ns, first)
-    lasting = np.add.reduceat(end_ns - np.maximum(start_ns, np.minimum(_covered(begins, end_ns), end_ns)), first)
-    return _Turns(cell[first], iteration[first], start_ns[first], covered, lasting)
-
-
-def _covered(begins: Bool, end_ns: Int) -> Int:
-    """(n,) latest end of the rows before in the same run; the least of all ends where there are none.
-
-    Ends are replaced by their ranks, so that one running maximum over all runs stays within each run.
-    """
-    ranked = np.argsort(end_ns, kind="stable")
-    rank = np.empty(len(end_ns), np.int64)
-    rank[ranked] = np.arange(len(end_ns))
-    run = np.cumsum(begins) - 1
-    latest = np.maximum.accumulate(run * len(end_ns) + rank)
-    before = np.append(latest[:1], latest[:-1])
-    return np.where(begins, np.iinfo(np.int64).min, end_ns[ranked[before % len(end_ns)]])
-
-
-def _measured(turns: _Turns, endpoints: Int, stage: Mapping[int, int]) -> tuple[Float, Float, Float]:
-    """(n,) duration in s, duty, and lateness in s of each turn."""
     duration = turns.lasting_ns / 1e9
     duty = turns.lasting_ns / (turns.end_ns - turns.begin_ns)
-    stages = np.array([stage.get(int(code), 0) for code in endpoints])
-    alike = stages[turns.cell // _COUNT] * _COUNT + turns.cell % _COUNT
-    group = np.unique(alike * (turns.iteration.max() + 1) + turns.iteration, return_inverse=True)[1]
+    alike = (stage * _COUNT + turns.function) * (turns.iteration.max() + 1) + turns.iteration
     begin = (turns.begin_ns - turns.begin_ns.min()).astype(np.float64)
-    return duration, duty, (begin - medians_of_own_group(begin, group)) / 1e9
+    return duration, duty, (begin - medians_of_peers(begin, alike)) / 1e9
 
 
-def _rates(operations: Frame, endpoints: Int, usual: Int) -> tuple[Float, Float]:
+def _rates(operations: Frame, endpoints: Int, chosen: Int, usual: Int) -> tuple[Float, Float]:
     """(cells,) mean and spread of the sending rate in the busiest span, bit/s; nan where nothing is sent."""
-    function = _OF_ROLE[operations["role"]]
-    rows = np.flatnonzero((function >= 0) & (operations["bytes"] > 0) & np.isin(operations["endpoint"], endpoints))
-    sent, function = operations.take(rows), function[rows]
-    cell = np.searchsorted(endpoints, sent["endpoint"]) * _COUNT + function
-    most = int(sent["iteration"].max(initial=0)) + 1
-    found = busiest_spans(cell * most + sent["iteration"], sent["start_ns"], sent["end_ns"], sent["bytes"])
-    own = found.cell // most
-    known = np.flatnonzero(np.isin(own, usual))
-    of = np.searchsorted(usual, own[known])
-    rate, spread = (group_medians(values[known] * 8e9, of, len(usual)) for values in (found.rate, found.spread))
+    endpoint, role, iteration, size = (
+        to_contiguous(operations[name]) for name in ("endpoint", "role", "iteration", "bytes")
+    )
+    number, place = places(endpoint, endpoints), places(iteration, chosen)
+    cell = _cells(endpoint, role, iteration, size, number, _OF_ROLE, place, len(chosen))
+    rows = np.flatnonzero(cell >= 0)
+    found = busiest_spans(cell[rows], *(operations[name][rows] for name in ("start_ns", "end_ns", "bytes")))
+    own = found.cell // len(chosen)
+    rate, spread = np.full(len(usual), np.nan), np.full(len(usual), np.nan)
+    first = np.flatnonzero(run_starts(own))
+    is_usual = np.isin(own[first], usual)
+    at = np.searchsorted(usual, own[first[is_usual]])
+    for result, values in ((rate, found.rate), (spread, found.spread)):
+        result[at] = run_medians(values * 8e9, first)[is_usual]
     return rate, spread
 
 
-def _critical_shares(spans: Frame, endpoints: Int, usual: Int) -> Float:
-    """(cells,) share of the time of the critical paths of the iterations of some spans."""
+@compiled
+def _cells(
+    endpoint: Int, role: Int, iteration: Int, size: Int, number: Int, of_role: Int, place: Int, count: int
+) -> Int:
+    """(operations,) number of the endpoint, function and iteration of each; -1 of what does not count.
+
+    From columns of the operations, the `places` of their endpoints and of `count` iterations, and the function of each
+    role.
+    """
+    cell = np.empty(len(endpoint), np.int64)
+    for row in range(len(endpoint)):
+        who, what, when = number[endpoint[row]], of_role[role[row]], place[iteration[row]]
+        counts = who >= 0 and what >= 0 and when >= 0 and size[row] > 0
+        cell[row] = (who * _COUNT + what) * count + when if counts else -1
+    return cell
+
+
+def _critical_shares(spans: Frame, iterations: Int, endpoints: Int, usual: Int) -> Float:
+    """(cells,) share of the time of the critical paths of some iterations."""
     seconds = np.zeros(len(endpoints) * _COUNT)
     total = 0.0
-    for number in np.unique(spans["iteration"]).tolist():
-        for step in critical_path(spans.take(spans["iteration"] == number)):
+    for path in critical_paths(spans, iterations):
+        for step in path:
             total += step.seconds
-            function = int(_OF_SPAN[step.span]) if step.span >= 0 else -1
+            function = int(FUNCTION_OF_SPAN[step.span]) if step.span >= 0 else -1
             if function >= 0:
                 seconds[np.searchsorted(endpoints, step.endpoint) * _COUNT + function] += step.seconds
     return seconds[usual] / total if total else seconds[usual]

@@ -117,3 +117,14 @@ def test_too_few_iterations_and_no_spans_are_nothing() -> None:
     assert len(found(Ring().run(MIN_ITERATIONS - 1))) == 0
     ops, edges = Ring().run(MIN_ITERATIONS)
     assert len(function_patterns(empty(SPANS), ops, len(edges), {})) == 0
+
+
+def test_order_of_spans_does_not_matter() -> None:
+    """To the byte, though what follows a span says what it is."""
+    ops, edges = pipeline()
+    every = spans(ops, edges, 0, {})
+    expected = function_patterns(every, ops, len(edges), {0: 0, 1: 1})
+    shuffled = every.take(np.random.default_rng(1).permutation(len(every)))
+    again = function_patterns(shuffled, ops, len(edges), {0: 0, 1: 1})
+    for name, values in expected.columns().items():
+        assert again[name].tobytes() == values.tobytes()
