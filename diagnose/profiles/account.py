@@ -66,6 +66,7 @@ def account_of(profile: Profile, waits_ns: Ints) -> Account:
         waits_ns: of each collective, how long it waited for others at its begin; `UNKNOWN`: not to be split.
     """
     rows = _Rows.of(profile)
+    collectives = _Collectives.of(profile.collectives, waits_ns)
     count = len(profile.steps)
     begin_ns, end_ns = profile.steps["start_ns"], profile.steps["end_ns"]
     tables: dict[str, dict[Part, Seconds]] = {"parts": {}, "functions": {}, "spans": {}, "kernels": {}}
@@ -74,7 +75,7 @@ def account_of(profile: Profile, waits_ns: Ints) -> Account:
     transfer_ns = np.zeros(len(waits_ns), np.int64)
     for n in range(count):
         iteration = _Iteration(rows, int(begin_ns[n]), int(end_ns[n]))
-        for table, part, value in iteration.charges(profile.collectives, waits_ns, transfer_ns):
+        for table, part, value in iteration.charges(collectives, transfer_ns):
             tables[table].setdefault(part, np.zeros(count))[n] += value
     begun = profile.collectives["start_ns"]
     step = np.searchsorted(begin_ns, begun, side="right") - 1
@@ -92,10 +93,14 @@ def account_of(profile: Profile, waits_ns: Ints) -> Account:
 
 @dataclass(frozen=True, slots=True)
 class _Labeled:
-    """Activities of one sort in order of begin, each with the code of its label."""
+    """Activities of one sort in order of begin, each with the code of its label.
+
+    `reach_ns` is until when those up to each one last.
+    """
 
     start_ns: Ints
     end_ns: Ints
+    reach_ns: Ints
     code: Ints
     labels: tuple[str, ...]
 
@@ -105,19 +110,55 @@ class _Labeled:
         used, inverse = np.unique(activities["name"], return_inverse=True)
         codes = [known.setdefault(label(names[code]) if code >= 0 else "", len(known)) for code in used.tolist()]
         code = np.array(codes, np.int64)[inverse] if codes else np.zeros(0, np.int64)
-        return cls(activities["start_ns"], activities["end_ns"], code, tuple(known))
+        ends = activities["end_ns"]
+        return cls(activities["start_ns"], ends, np.maximum.accumulate(ends), code, tuple(known))
 
     def within(self, begin_ns: int, end_ns: int) -> _Labeled:
         """What happens in a time range, cut to it."""
-        inside = np.flatnonzero((self.start_ns < end_ns) & (self.end_ns > begin_ns))
-        starts, ends = np.maximum(self.start_ns[inside], begin_ns), np.minimum(self.end_ns[inside], end_ns)
-        return _Labeled(starts, ends, self.code[inside], self.labels)
+        near = _overlapping(self.start_ns, self.reach_ns, begin_ns, end_ns)
+        inside = self.end_ns[near] > begin_ns
+        starts = np.maximum(self.start_ns[near][inside], begin_ns)
+        ends = np.minimum(self.end_ns[near][inside], end_ns)
+        return _Labeled(starts, ends, self.reach_ns[near][inside], self.code[near][inside], self.labels)
 
     def sums(self, amounts: Ints) -> Iterator[tuple[str, float]]:
         """Labels that occur, with the sum of an amount."""
         totals = np.bincount(self.code, amounts, len(self.labels))
         present = np.unique(self.code).tolist()
         return ((self.labels[code], float(totals[code])) for code in present)
+
+
+def _overlapping(starts: Ints, reach: Ints, begin_ns: int, end_ns: int) -> slice:
+    """The rows, in order of begin, outside of which none overlaps a time range."""
+    return slice(int(np.searchsorted(reach, begin_ns, side="right")), int(np.searchsorted(starts, end_ns)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Collectives:
+    """A profile's collectives in order of begin.
+
+    Attributes:
+        start_ns, end_ns: of each.
+        reach_ns: until when those up to each one last.
+        begin_ns, arrived_ns, until_ns: of the time that no earlier one has: it waits until it has arrived.
+        is_split: whether it is known how long it waits.
+    """
+
+    start_ns: Ints
+    end_ns: Ints
+    reach_ns: Ints
+    begin_ns: Ints
+    arrived_ns: Ints
+    until_ns: Ints
+    is_split: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, collectives: Frame, waits_ns: Ints) -> _Collectives:
+        starts, ends = collectives["start_ns"], collectives["end_ns"]
+        begin_ns, until_ns = trimmed(starts, ends)
+        is_split = waits_ns != UNKNOWN
+        arrived = np.clip(starts + np.where(is_split, waits_ns, 0), begin_ns, until_ns)
+        return cls(starts, ends, np.maximum.accumulate(ends), begin_ns, arrived, until_ns, is_split)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +189,7 @@ class _Iteration:
     def __init__(self, rows: _Rows, begin_ns: int, end_ns: int) -> None:
         self._rows, self._begin_ns, self._end_ns = rows, begin_ns, end_ns
 
-    def charges(self, collectives: Frame, waits_ns: Ints, transfer_ns: Ints) -> Iterator[tuple[str, Part, float]]:
+    def charges(self, collectives: _Collectives, transfer_ns: Ints) -> Iterator[tuple[str, Part, float]]:
         """Table, part and seconds (or number) of all that is charged; fills the collectives' transfers."""
         kernels = self._rows.kernels.within(self._begin_ns, self._end_ns)
         starts, ends = trimmed(kernels.start_ns, kernels.end_ns)
@@ -162,8 +203,9 @@ class _Iteration:
         for direction, lasting_ns in copies.sums(ends - starts - taken.covered(starts, ends)):
             yield "parts", ("copy", direction), lasting_ns / 1e9
         taken = taken.joined(copies.start_ns, copies.end_ns)
-        yield from self._communication(collectives, waits_ns, transfer_ns, taken)
-        taken = taken.joined(*self._cut(collectives["start_ns"], collectives["end_ns"]))
+        near = _overlapping(collectives.start_ns, collectives.reach_ns, self._begin_ns, self._end_ns)
+        yield from self._communication(collectives, near, transfer_ns, taken)
+        taken = taken.joined(*self._cut(collectives.start_ns[near], collectives.end_ns[near]))
         yield from self._host(taken)
 
     def _cut(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -171,14 +213,12 @@ class _Iteration:
         return starts, np.clip(ends, starts, np.maximum(starts, self._end_ns))
 
     def _communication(
-        self, collectives: Frame, waits_ns: Ints, transfer_ns: Ints, taken: Union
+        self, collectives: _Collectives, near: slice, transfer_ns: Ints, taken: Union
     ) -> Iterator[tuple[str, Part, float]]:
-        starts, ends = trimmed(collectives["start_ns"], collectives["end_ns"])
-        split = waits_ns != UNKNOWN
-        arrived = np.clip(collectives["start_ns"] + np.where(split, waits_ns, 0), starts, ends)
-        waited = self._uncovered(starts, arrived, taken)
-        moved = self._uncovered(arrived, ends, taken)
-        transfer_ns += np.where(split, moved, 0)
+        split, arrived = collectives.is_split[near], collectives.arrived_ns[near]
+        waited = self._uncovered(collectives.begin_ns[near], arrived, taken)
+        moved = self._uncovered(arrived, collectives.until_ns[near], taken)
+        transfer_ns[near] += np.where(split, moved, 0)
         yield "parts", WAIT, float(waited[split].sum()) / 1e9
         yield "parts", TRANSFER, float(moved[split].sum()) / 1e9
         yield "parts", UNSPLIT, float((waited + moved)[~split].sum()) / 1e9
@@ -195,7 +235,7 @@ class _Iteration:
         yield "parts", HOST, busy_ns / 1e9
         yield "parts", IDLE, float(self._uncovered(*whole, taken)[0] - busy_ns) / 1e9
         order = np.lexsort((-host.end_ns, host.start_ns))  # cutting may have changed it
-        nested = _Labeled(host.start_ns[order], host.end_ns[order], host.code[order], host.labels)
+        nested = _Labeled(host.start_ns[order], host.end_ns[order], host.reach_ns, host.code[order], host.labels)
         first = outermost_of_name(parents(nested.start_ns, nested.end_ns), nested.code)
         alone_ns = self._uncovered(nested.start_ns, nested.end_ns, taken)
         for name, lasting_ns in nested.sums(np.where(first, alone_ns, 0)):
