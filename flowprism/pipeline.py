@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address
@@ -19,32 +19,29 @@ from datamodel.cluster.endpoint_locations import EndpointLocations, locate_endpo
 from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame, concat
 from datamodel.reconstructed.connections import ConnectionTables
-from datamodel.reconstructed.paths import Paths
-from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int
 from datamodel.reconstructed.timeline import SPANS, Timelines
-from datamodel.reconstructed.traffic import ROLLOUT, WEIGHT_SYNC, PostTraining, class_bytes
+from datamodel.reconstructed.traffic import PostTraining, class_bytes
 from datamodel.reports.analysis import Analysis
 from datamodel.reports.findings import Finding
+from datamodel.reports.layout import FormerLayouts
 from datamodel.reports.path_plan import PathPlan
 from datamodel.reports.report import ExporterClock, FeedSummary, Provenance, Report, Window
-from datamodel.telemetry.flows import FLOWS, Flows, IngestNotes
+from datamodel.telemetry.flows import Flows, IngestNotes
 from datamodel.telemetry.ingest_result import IngestResult
 from diagnose.cabling import CablingOptions, cabling_findings
 from diagnose.diagnosis import DiagnosisOptions
-from diagnose.events import NO_SYNCS
 from diagnose.feed_findings import SPOILS, FeedView, downgrade_findings, feed_findings
 from diagnose.links.attachments import at_attachments
 from diagnose.links.contention import reclassify_contention
-from diagnose.measures.clear_to_send import ready_messages
 from diagnose.measures.congestion_notifications import CongestionNotifications
 from diagnose.paths.plan import plan_paths
 from flowprism import __version__
 from flowprism.analysis.job_account import with_account
-from flowprism.analysis.job_analysis import JobResult, JobTables, JobTask, analyze_job
-from flowprism.analysis.job_changes import job_changes
+from flowprism.analysis.job_analysis import JobResult, JobTables, analyze_job
 from flowprism.analysis.job_linking import link_resized
-from flowprism.analysis.job_report import job_id
 from flowprism.analysis.job_selection import select_jobs
+from flowprism.analysis.job_tasks import JobInputs, make_tasks
 from flowprism.analysis.sampled_analysis import AnalysisContext, select_spare_samples, split_records
 from flowprism.analysis.traffic_account import (
     TrafficInputs,
@@ -52,7 +49,6 @@ from flowprism.analysis.traffic_account import (
     post_training,
     sampled_records,
     serving_summary,
-    syncs_ns,
 )
 from flowprism.inputs.analysis_window import AnalysisWindow
 from flowprism.inputs.feed_files import read_inputs
@@ -61,9 +57,8 @@ from flowprism.worker_pool import WorkerPool, map_ordered
 from reconstruct.clocks.buffered_datagrams import resolve_buffered_times
 from reconstruct.clocks.clock_network import exporter_clocks
 from reconstruct.clocks.clock_offsets import ClockOffset, UnknownClock, correct_times
-from reconstruct.clocks.time_bounds import TimeBounds, dates
-from reconstruct.jobs.job_recognition import Job, JobOptions, Recognition, find_jobs
-from reconstruct.jobs.job_streams import job_streams
+from reconstruct.clocks.time_bounds import dates
+from reconstruct.jobs.job_recognition import JobOptions, Recognition, find_jobs
 from reconstruct.jobs.unreported_endpoints import add_unreported, find_unreported
 from reconstruct.outages.outage_filling import fill_outages, outage_warnings
 from reconstruct.paths.connection_table import connections
@@ -77,7 +72,7 @@ from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.operations import last_sent_ns
 from reconstruct.traffic_classes.classification import ClassifiedTraffic
 from reconstruct.traffic_classes.options import TrafficOptions
-from strategy.placement import Seat, seats
+from strategy.placement import seats
 
 # What is known of the feed, nothing asks for these columns any more.
 SPENT = frozenset(
@@ -95,6 +90,7 @@ class AnalysisOptions:
         crew: workers that analyze jobs in parallel; the result is the same.
         tables: whether timelines and pair tables are wanted; without them those of the analysis are empty.
         paths: whether paths between switches are planned where records show them.
+        former: layouts of jobs in the window before, by the addresses of all their endpoints.
     """
 
     jobs: JobOptions = field(default_factory=JobOptions)
@@ -106,27 +102,7 @@ class AnalysisOptions:
     crew: WorkerPool = field(default_factory=WorkerPool)
     tables: bool = True
     paths: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _JobInputs:
-    """What the jobs of one window are cut from."""
-
-    flow: Streams
-    window: Window
-    place: EndpointLocations
-    seats: dict[int, Seat]
-    last_sent_ns: dict[int, int]
-    notices: CongestionNotifications
-    inventory: Inventory | None
-    metered: bool
-    paths: Paths | None
-    dates: TimeBounds | None
-    silent: Bool
-
-    def labels(self) -> Inventory | None:
-        """The inventory without what is known of each endpoint."""
-        return self.inventory and self.inventory.model_copy(update={"hosts": (), "switches": (), "links": ()})
+    former: FormerLayouts = field(default_factory=dict)
 
 
 def analyze(
@@ -223,10 +199,12 @@ def analyze_reading(
     silent[[codes[a] for a in unreported.addresses if a in codes]] = True
     found = replace(found, jobs=add_unreported(flow, found.jobs, silent, hosts))
     where = seats(inventory, flow.addresses)
-    scene = _JobInputs(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when, silent)
+    scene = JobInputs(
+        flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when, silent, options.former
+    )
     around = AnalysisContext(
         place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered,
-        tables=options.tables,
+        tables=options.tables, former=options.former,
     )  # fmt: skip
     further, found = select_jobs(flow, parts, around, found)
     uses = account_traffic(
@@ -371,97 +349,18 @@ def _ignore_progress(stage: str, done: int, total: int) -> None:
 
 
 def _job_results(
-    scene: _JobInputs, found: Recognition, uses: ClassifiedTraffic, options: AnalysisOptions, announce: Progress
+    scene: JobInputs, found: Recognition, uses: ClassifiedTraffic, options: AnalysisOptions, announce: Progress
 ) -> list[JobResult]:
     """Every job analysed, in the jobs' order."""
     jobs = len(found.jobs)
     results: list[JobResult] = []
-    for result in map_ordered(analyze_job, _tasks(scene, found, uses, options), jobs, options.crew):
+    for result in map_ordered(
+        analyze_job, make_tasks(scene, found, uses, options.diagnosis, tables=options.tables), jobs, options.crew
+    ):
         announce("analyzing jobs", len(results), jobs)
         results.append(result)
     announce("analyzing jobs", jobs, jobs)
     return results
-
-
-def _tasks(
-    scene: _JobInputs, found: Recognition, uses: ClassifiedTraffic, options: AnalysisOptions
-) -> Callable[[int], JobTask]:
-    """What makes the task of a job, by the job's number."""
-    job_of, labels, names = _job_of(scene.flow, found), scene.labels(), _names(scene.flow, found)
-    across = np.flatnonzero(job_of[scene.flow.src] != job_of[scene.flow.dst])
-    between, remaining = scene.flow.take(across), _beside_jobs(scene.flow, job_of, found)
-    looped, syncs = np.isin(uses.of_stream[across], [WEIGHT_SYNC, ROLLOUT]), syncs_ns(uses)
-    on_host: dict[str, list[int]] = {}
-    for code, seat in scene.seats.items():
-        on_host.setdefault(seat.host, []).append(code)
-
-    def task(number: int) -> JobTask:
-        job = found.jobs[number]
-        members = job.endpoints.tolist()
-        flow, own = job_streams(scene.flow, job)
-        seats = _seats_beside(scene.seats, on_host, members)
-        return JobTask(
-            number=number,
-            id=names[number],
-            streams=flow,
-            job=own,
-            outside=_outside(between, looped, job),
-            window=scene.window,
-            place=scene.place.around(members),
-            seats=seats,
-            last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
-            ready=ready_messages(remaining, job),
-            notices=scene.notices.among(job.endpoints),
-            labels=labels,
-            options=options.diagnosis,
-            tables=options.tables,
-            metered=scene.metered,
-            paths=scene.paths.of(np.unique(job.stream_numbers)) if scene.paths is not None else None,
-            dates=scene.dates.among(job.endpoints) if scene.dates is not None else None,
-            unreported=job.endpoints[scene.silent[job.endpoints]],
-            changes=job_changes(flow, own.edges_ns, (between, remaining), job.endpoints, scene.seats),
-            syncs_ns=syncs.get(number, NO_SYNCS),
-        )
-
-    return task
-
-
-def _names(flow: Streams, found: Recognition) -> list[str]:
-    """A name for each job; jobs of the same endpoints, one after the other, have names of their own."""
-    ends = [tuple(flow.addresses[e] for e in job.endpoints.tolist()) for job in found.jobs]
-    return [job_id(own, ends[:n].count(own)) for n, own in enumerate(ends)]
-
-
-def _seats_beside(known: dict[int, Seat], on_host: dict[str, list[int]], members: list[int]) -> dict[int, Seat]:
-    """Count a job's endpoints and all others on its hosts: whether it fills them shows what may be missing."""
-    hosts = dict.fromkeys(known[e].host for e in members if e in known)
-    return {e: known[e] for host in hosts for e in on_host[host]}
-
-
-def _job_of(flow: Streams, found: Recognition) -> Int:
-    """(addresses,) number of the job that each is an endpoint of; -1 for none."""
-    job_of = np.full(len(flow.addresses), -1, np.int64)
-    for number, job in enumerate(found.jobs):
-        job_of[job.endpoints] = number
-    return job_of
-
-
-def _beside_jobs(flow: Streams, job_of: Int, found: Recognition) -> Streams:
-    """Streams between two endpoints of one job that are no part of it."""
-    remaining = (job_of[flow.src] >= 0) & (job_of[flow.src] == job_of[flow.dst])
-    for job in found.jobs:
-        remaining[job.stream_numbers] = False
-    return flow.take(np.flatnonzero(remaining))
-
-
-def _outside(between: Streams, looped: Bool, job: Job) -> Frame:
-    """Rows between a job's endpoints and others, without the streams of its loop of reinforcement learning."""
-    touching = np.isin(between.src, job.endpoints) | np.isin(between.dst, job.endpoints)
-    rows = between.take(np.flatnonzero(touching & ~looped))
-    ends = {"src_addr": rows.src, "dst_addr": rows.dst}
-    count = np.diff(rows.offsets)
-    times = {"time_flow_start_ns": rows.start_ns, "time_flow_end_ns": rows.end_ns}
-    return Frame(FLOWS, {**times, **{n: np.repeat(v, count) for n, v in ends.items()}, "bytes": rows.bytes})
 
 
 def _services(inventory: Inventory | None, addresses: Sequence[str]) -> frozenset[int]:
@@ -544,7 +443,7 @@ def _summary(
 
 
 def _findings(
-    scene: _JobInputs, found: Recognition, results: list[JobResult], names: Mapping[str, str]
+    scene: JobInputs, found: Recognition, results: list[JobResult], names: Mapping[str, str]
 ) -> tuple[Finding, ...]:
     """Diagnose each job, given what the others did; `names` are those of jobs that others go on as.
 

@@ -17,6 +17,7 @@ from strategy.candidates.labelings import Labeling, find_labelings
 from strategy.candidates.role_table import KIND
 from strategy.closure import Members
 from strategy.current_members import select_current, select_whole
+from strategy.former_layout import pool_with_former
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.posterior import (
@@ -70,6 +71,7 @@ def infer_layout(
     unexplained: Int = NO_PAIRS,
     unreported: Int = NO_ENDPOINTS,
     exact_starts: bool = True,
+    former: Layout | None = None,
     options: LayoutOptions = OPTIONS,
 ) -> InferredLayout:
     """Estimate the layout of one job by comparing training programs.
@@ -91,6 +93,7 @@ def infer_layout(
             that were seen as a whole; where none was, what they must send is added (`silent_edges`).
         exact_starts: whether starts are known well enough to show who sends in step, and bytes to show how these change
             from iteration to iteration; those drawn through samples are not.
+        former: what the window before showed of the same job; None where there was none.
         options: constants of the model.
     """
     transfers, endpoints = select_current(transfers, endpoints, len(iteration_ends_ns))
@@ -111,6 +114,8 @@ def infer_layout(
     timed = profiles if exact_starts else None
     hidden = list_hidden_programs(unexplained, options) if len(unexplained) else SEEN
     candidates = find_candidates(labelings, edges, timed, endpoints, seats, options, hidden)
+    if former is not None:
+        candidates = pool_with_former(candidates, former, options)
     likeliest = next((one for one in candidates if one.split is not None), candidates[0])
     best = likeliest.labeling
     answers = set() if len(unexplained) else set(SIZE_NAMES)

@@ -111,6 +111,7 @@ class LayoutOptions:
         hidden_programs: what traffic that was not recognized is: a pipeline whose chains are all that it ties together,
             a shorter one next to other exchanges, contexts, experts, or something that divides no ranks. Counted over
             12 simulated jobs.
+        layout_changes: that a job runs with certain other sizes than in the window before.
         unexplained_weight: times the share of edges without a role: the program is none of these.
         convention: what never leaves a host is tensor parallelism, where nothing moves (the contract for layouts).
         ranks_behind_nic: as many GPUs share a NIC at most.
@@ -138,6 +139,7 @@ class LayoutOptions:
     hidden_programs: Mapping[str, float] = field(
         default_factory=lambda: {"pp": 0.5, "shorter": 0.2, "cp": 0.1, "ep": 0.1, "none": 0.1}
     )
+    layout_changes: float = 0.02
     unexplained_weight: float = 1.5
     hybrid_sharding_prior: float = -2.0
     other_prior: float = -4.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -46,6 +47,10 @@ class Layout(Sizes):
     def answer(self) -> tuple[int | str | None, ...]:
         """Sizes and sharding, without how sure they are, which differs from window to window."""
         return self.tp, self.cp, self.ep, self.dp, self.pp, self.sharding
+
+
+# Layouts of jobs, by the addresses of all their endpoints.
+FormerLayouts = Mapping[frozenset[str], Layout]
 
 
 class Groups(Document):

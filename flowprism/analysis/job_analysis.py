@@ -16,7 +16,7 @@ from datamodel.reconstructed.patterns import FUNCTIONS, PATTERNS
 from datamodel.reconstructed.streams import Int, Streams
 from datamodel.reconstructed.transfers import ROLES
 from datamodel.reports.findings import Event, Finding
-from datamodel.reports.layout import Sizes
+from datamodel.reports.layout import Layout, Sizes
 from datamodel.reports.report import JobReport, Window
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import NO_SYNCS, events
@@ -77,6 +77,7 @@ class JobTask:
         changes: of its members.
         unreported: those of its endpoints whose switches export nothing.
         syncs_ns: (n, 2) start and end of each synchronization of its weights.
+        former: the layout that the window before showed of it; None where that is not known.
     """
 
     number: int
@@ -99,6 +100,7 @@ class JobTask:
     changes: tuple[CopiedChange, ...] = ()
     unreported: Int = field(default_factory=lambda: NO_ENDPOINTS)
     syncs_ns: Int = field(default_factory=lambda: NO_SYNCS)
+    former: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,9 @@ def _inferred(task: JobTask, moved: Frame, merged: Int | None = None) -> Inferre
     now = continued_transfers(moved, changes, size)
     members = job.endpoints if now is moved else np.unique(current_holders(changes, size)[job.endpoints])
     seats = dict(task.seats)
-    return infer_layout(now, job.edges_ns, members, seats, unexplained=hidden, unreported=task.unreported)
+    return infer_layout(
+        now, job.edges_ns, members, seats, unexplained=hidden, unreported=task.unreported, former=task.former
+    )
 
 
 def _shown_either_way(found: list[InferredLayout], both_ways: bool) -> InferredLayout:

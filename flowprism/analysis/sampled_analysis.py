@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from datamodel.reconstructed.operations import OPERATIONS
 from datamodel.reconstructed.streams import Bool, Int, Streams
 from datamodel.reconstructed.timeline import SPANS
 from datamodel.reports.findings import Finding
-from datamodel.reports.layout import Layout
+from datamodel.reports.layout import FormerLayouts, Layout
 from datamodel.reports.report import Detectability
 from datamodel.telemetry.flows import Flows
 from diagnose.diagnosis import DiagnosisOptions
@@ -64,6 +64,7 @@ class AnalysisContext:
         reports_ns: code of an exporter's address, and its domain -> when its last datagram arrived.
         metered: whether some are metered.
         tables: whether pair tables and rates are wanted in addition to the report.
+        former: layouts of jobs in the window before, by the addresses of all their endpoints.
     """
 
     place: EndpointLocations
@@ -76,6 +77,7 @@ class AnalysisContext:
     reports_ns: Mapping[tuple[int, int], int]
     metered: bool
     tables: bool = True
+    former: FormerLayouts = field(default_factory=dict)
 
 
 def select_spare_samples(flows: Flows, kept: Bool) -> Bool:
@@ -281,7 +283,8 @@ def _strategy(job: SampledJob, progress: ProgressCurves, around: AnalysisContext
 def _inferred(job: SampledJob, progress: ProgressCurves, around: AnalysisContext, iterations: Int) -> InferredLayout:
     sent = messages(progress, job, iterations)
     rows = sent.take(np.isin(sent["iteration"], iterations))
-    return infer_layout(rows, job.edges_ns, job.endpoints, around.seats, exact_starts=False)
+    former = around.former.get(frozenset(around.place.names(job.endpoints)))
+    return infer_layout(rows, job.edges_ns, job.endpoints, around.seats, exact_starts=False, former=former)
 
 
 def _sizes(layout: Layout) -> tuple[int | None, ...]:

@@ -103,3 +103,12 @@ def test_unexplained_traffic_leaves_sizes_open_and_lists_them(seen: tuple[Frame,
     assert sum(one.probability for one in found.layout.alternatives) > 0.95
     assert set(found.layout.model_dump(include={"tp", "cp", "ep", "dp", "pp"}).values()) == {None}
     assert (found.groups["dp"], found.groups["pp"]) == (whole.groups["dp"], whole.groups["pp"])
+
+
+def test_the_same_answer_again_changes_little(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
+    """As the window before showed it: sizes and groups stay, and how sure they are to within what layouts change."""
+    table, edges_ns, endpoints, known = seen
+    alone = infer_layout(table, edges_ns, endpoints, known)
+    again = infer_layout(table, edges_ns, endpoints, known, former=alone.layout)
+    assert (again.layout.answer, again.groups) == (alone.layout.answer, alone.groups)
+    assert again.layout.confidence == pytest.approx(alone.layout.confidence, abs=0.05)

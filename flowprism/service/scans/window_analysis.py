@@ -16,6 +16,7 @@ from flowprism.service.config.settings import Settings
 from flowprism.worker_pool import WorkerPool
 from storage.database.connection import Database
 from storage.database.feed_statistics import inventory
+from storage.database.scans.scan_records import former_layouts
 from storage.lake.lake_reader import read_lake
 from storage.lake.object_store import is_address
 from storage.lake.selection import Selection
@@ -88,7 +89,7 @@ def analyze_window(
         _read(location, selection),
         (lake.partition("?")[0],),
         fabric,
-        AnalysisOptions(crew=crew),
+        AnalysisOptions(crew=crew, former=former_layouts(database, window.end_ns)),
     )
     analysis = replace(analysis, report=analysis.report.model_copy(update={"window": window}))
     return WindowResult(analysis, analysis.report)

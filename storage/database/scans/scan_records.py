@@ -24,7 +24,7 @@ from sqlalchemy import (
 from datamodel.durations import HOUR_NS, MINUTE_NS
 from datamodel.reconstructed.patterns import StoredPatterns
 from datamodel.reports.findings import Event
-from datamodel.reports.layout import Groups, Layout
+from datamodel.reports.layout import FormerLayouts, Groups, Layout
 from datamodel.reports.path_plan import FollowedPlan
 from datamodel.reports.report import JobReport
 from datamodel.reports.scan import Scan
@@ -171,6 +171,17 @@ def layouts(database: Database, name: str) -> list[LayoutRecord]:
     query = select(LAYOUTS).where(LAYOUTS.c.job == name).order_by(LAYOUTS.c.since_ns.desc())
     with database.reading() as connection:
         return [_layout(row) for row in connection.execute(query)]
+
+
+def former_layouts(database: Database, before_ns: int) -> FormerLayouts:
+    """The newest layout of each job that began before a time (UTC)."""
+    newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns")).where(LAYOUTS.c.since_ns < before_ns)
+    of_job = newest.group_by(LAYOUTS.c.job).subquery()
+    same = (LAYOUTS.c.job == of_job.c.job) & (LAYOUTS.c.since_ns == of_job.c.since_ns)
+    query = select(JOBS.c.endpoints, LAYOUTS.c.layout).join(LAYOUTS, LAYOUTS.c.job == JOBS.c.id).join(of_job, same)
+    with database.reading() as connection:
+        rows = connection.execute(query.order_by(LAYOUTS.c.since_ns, LAYOUTS.c.job)).all()
+    return {frozenset(json.loads(row.endpoints)): Layout.model_validate_json(row.layout) for row in rows}
 
 
 def newest_groups(database: Database, names: Iterable[str]) -> dict[str, Groups]:
