@@ -1,8 +1,8 @@
 """How fast a core reads profiles, and in how much memory.
 
-usage: python -m benchmarks.decoding.profiles [--megabytes N]
+usage: python -m benchmarks.decoding.profiles [--megabytes N] [--ranks N]
 
-A recording of each of four ranks of a made job, whose events come again and again until the file has N megabytes; 100
+A recording of some ranks of a made job, whose events come again and again until the file has N megabytes; 100
 times make an iteration.
 A process of its own reads the folder, compiled code at hand: processor time, and what its memory grew by.
 """
@@ -19,17 +19,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from flowprism.profiles.folder import read_profiles
+from flowprism.profiles.folder import read_profiles, read_recordings
 from flowprism.profiles.reading import report_profiles
 from tests.diagnose.profiles.made_profiles import case_of, write_case
 
-RANKS, TURNS = 4, 100
+TURNS = 100
 
 
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=150, help="size of each file")
+    parser.add_argument("--ranks", type=int, default=4, help="number of files, at most 8")
     parser.add_argument("--read", type=Path, nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.read:
@@ -40,7 +41,7 @@ def main() -> None:
         short.mkdir()
         long.mkdir()
         write_case(case_of(0), short)
-        for file in sorted(short.iterdir())[:RANKS]:
+        for file in sorted(short.iterdir())[: arguments.ranks]:
             repeat(file, long, arguments.megabytes * 10**6)
         subprocess.run([sys.executable, "-m", "benchmarks.decoding.profiles", "--read", short, long], check=True)
 
@@ -77,14 +78,14 @@ def read(short: Path, long: Path) -> None:
     sizes = [file.stat().st_size for file in long.iterdir()]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
-    profiles, problems = read_profiles(long)
+    found = read_recordings(long, with_activities=False)
     seconds = time.process_time() - begin
-    events = sum(len(profile.steps) for profile in profiles)
+    iterations = sum(len(profile.steps) for profile in found.profiles)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     begin = time.process_time()
-    report = report_profiles(profiles, problems)
+    report = report_profiles(found.profiles, found.problems, works=found.works)
     whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"{len(sizes)} files of {max(sizes) / 1e6:.0f} MB, {events:,} iterations, {len(problems)} problems")
+    print(f"{len(sizes)} files of {max(sizes) / 1e6:.0f} MB, {iterations:,} iterations, {len(found.problems)} problems")
     print(f"read at {sum(sizes) / 1e6 / seconds:.0f} MB/s, compared in {time.process_time() - begin:.1f} s")
     print(f"memory grew by {grown / 1e6:.0f} MB while reading, {grown / max(sizes):.2f} times the largest file")
     print(f"the whole process: {whole / 1e6:.0f} MB, {whole / max(sizes):.2f} times; {report.summary}")

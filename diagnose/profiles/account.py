@@ -17,7 +17,7 @@ from capture.profiles.kernel_names import copy_direction, kernel_family
 from datamodel.frame import Frame
 from datamodel.telemetry.profiles import ANNOTATION, COMPUTE, COPY, OPERATOR, PYTHON, RUNTIME, Profile
 from diagnose.profiles.collective_waits import UNKNOWN
-from diagnose.profiles.intervals import Ints, Union, outermost_of_name, parents, trimmed, union_of
+from diagnose.profiles.intervals import EMPTY, Ints, Union, outermost_of_name, parents, trimmed, union_of
 
 Seconds = npt.NDArray[np.float64]
 Part = tuple[str, str]
@@ -58,37 +58,93 @@ class Account:
         return float(np.median(self.parts[part])) if part in self.parts else 0.0
 
 
-def account_of(profile: Profile, waits_ns: Ints) -> Account:
-    """Charge every moment of a profile's iterations.
+@dataclass(frozen=True, slots=True)
+class RankWork:
+    """What a rank's own GPU and host did in each iteration, whatever other ranks did.
 
-    Args:
-        profile: of one rank.
-        waits_ns: of each collective, how long it waited for others at its begin; `UNKNOWN`: not to be split.
+    Attributes:
+        begin_ns, end_ns: of the iterations.
+        parts, functions, spans, kernels: as of `Account`, without communication.
+        taken: of each iteration, when the GPU computed or copied during collectives.
     """
+
+    begin_ns: Ints
+    end_ns: Ints
+    parts: dict[Part, Seconds]
+    functions: dict[str, Seconds]
+    spans: dict[str, Seconds]
+    kernels: dict[str, int]
+    taken: tuple[Union, ...]
+
+
+def work_of(profile: Profile) -> RankWork:
+    """Charge every moment of a profile's iterations but those of communication."""
     rows = _Rows.of(profile)
-    collectives = _Collectives.of(profile.collectives, waits_ns)
     count = len(profile.steps)
     begin_ns, end_ns = profile.steps["start_ns"], profile.steps["end_ns"]
     tables: dict[str, dict[Part, Seconds]] = {"parts": {}, "functions": {}, "spans": {}, "kernels": {}}
     for part in (TRANSFER, WAIT, UNSPLIT, HOST, IDLE):
         tables["parts"][part] = np.zeros(count)
-    transfer_ns = np.zeros(len(waits_ns), np.int64)
+    taken = []
     for n in range(count):
         iteration = _Iteration(rows, int(begin_ns[n]), int(end_ns[n]))
-        for table, part, value in iteration.charges(collectives, transfer_ns):
+        for table, part, value in iteration.charges():
             tables[table].setdefault(part, np.zeros(count))[n] += value
-    begun = profile.collectives["start_ns"]
-    step = np.searchsorted(begin_ns, begun, side="right") - 1
-    inside = (step >= 0) & (begun < end_ns[np.maximum(step, 0)])
-    return Account(
-        lasting_s=(end_ns - begin_ns) / 1e9,
+        taken.append(iteration.taken)
+    return RankWork(
+        begin_ns=begin_ns,
+        end_ns=end_ns,
         parts=tables["parts"],
         functions={name: seconds for (_, name), seconds in tables["functions"].items()},
         spans={name: seconds for (_, name), seconds in tables["spans"].items()},
         kernels={family: int(np.median(counts)) for (_, family), counts in tables["kernels"].items()},
+        taken=tuple(taken),
+    )
+
+
+def account_of(work: RankWork, collectives: Frame, waits_ns: Ints) -> Account:
+    """Charge the rest of a rank's iterations.
+
+    Args:
+        work: of the rank.
+        collectives: of its profile.
+        waits_ns: of each collective, how long it waited for others at its begin; `UNKNOWN`: not to be split.
+    """
+    rows = _Collectives.of(collectives, waits_ns)
+    parts = {part: np.zeros(len(work.taken)) for part in (TRANSFER, WAIT, UNSPLIT)}
+    transfer_ns = np.zeros(len(waits_ns), np.int64)
+    for n, taken in enumerate(work.taken):
+        begin_ns, end_ns = int(work.begin_ns[n]), int(work.end_ns[n])
+        near = _overlapping(rows.start_ns, rows.reach_ns, begin_ns, end_ns)
+        split, arrived = rows.is_split[near], rows.arrived_ns[near]
+        waited = _uncovered(*_cut(rows.begin_ns[near], arrived, begin_ns, end_ns), taken)
+        moved = _uncovered(*_cut(arrived, rows.until_ns[near], begin_ns, end_ns), taken)
+        transfer_ns[near] += np.where(split, moved, 0)
+        parts[WAIT][n] = float(waited[split].sum()) / 1e9
+        parts[TRANSFER][n] = float(moved[split].sum()) / 1e9
+        parts[UNSPLIT][n] = float((waited + moved)[~split].sum()) / 1e9
+    step = np.searchsorted(work.begin_ns, rows.start_ns, side="right") - 1
+    inside = (step >= 0) & (rows.start_ns < work.end_ns[np.maximum(step, 0)])
+    return Account(
+        lasting_s=(work.end_ns - work.begin_ns) / 1e9,
+        parts=work.parts | parts,
+        functions=work.functions,
+        spans=work.spans,
+        kernels=work.kernels,
         transfer_ns=transfer_ns,
         step=np.where(inside, step, -1),
     )
+
+
+def _cut(starts: Ints, ends: Ints, begin_ns: int, end_ns: int) -> tuple[Ints, Ints]:
+    """Intervals, cut to a time range."""
+    starts = np.clip(starts, begin_ns, end_ns)
+    return starts, np.clip(ends, starts, np.maximum(starts, end_ns))
+
+
+def _uncovered(starts: Ints, ends: Ints, taken: Union) -> Ints:
+    """How much of each interval is not taken."""
+    return ends - starts - taken.covered(starts, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +219,12 @@ class _Collectives:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A profile's kernels by family, copies by direction, and the main thread's functions."""
+    """A profile's kernels by family, copies by direction, the main thread's functions, and collectives."""
 
     kernels: _Labeled
     copies: _Labeled
     host: _Labeled
+    collectives: _Labeled
 
     @classmethod
     def of(cls, profile: Profile) -> _Rows:
@@ -176,21 +233,27 @@ class _Rows:
         marks = np.array([*(name.startswith("ProfilerStep#") for name in names), False])
         on_host = np.isin(kind, (OPERATOR, PYTHON, ANNOTATION, RUNTIME)) & ~marks[activities["name"]]
         main = activities.take(on_host & (activities["thread"] == profile.main_thread))
+        starts, ends = profile.collectives["start_ns"], profile.collectives["end_ns"]
         return cls(
             _Labeled.of(activities.take(kind == COMPUTE), names, kernel_family),
             _Labeled.of(activities.take(kind == COPY), names, copy_direction),
             _Labeled.of(main, names, lambda name: _ADDRESS.sub("", name)),
+            _Labeled(starts, ends, np.maximum.accumulate(ends), np.zeros(len(starts), np.int64), ("",)),
         )
 
 
 class _Iteration:
-    """One iteration while its moments are charged."""
+    """One iteration while its moments are charged.
+
+    `taken`, once they are, is when the GPU computed or copied during collectives.
+    """
 
     def __init__(self, rows: _Rows, begin_ns: int, end_ns: int) -> None:
         self._rows, self._begin_ns, self._end_ns = rows, begin_ns, end_ns
+        self.taken = EMPTY
 
-    def charges(self, collectives: _Collectives, transfer_ns: Ints) -> Iterator[tuple[str, Part, float]]:
-        """Table, part and seconds (or number) of all that is charged; fills the collectives' transfers."""
+    def charges(self) -> Iterator[tuple[str, Part, float]]:
+        """Table, part and seconds (or number) of all that is charged."""
         kernels = self._rows.kernels.within(self._begin_ns, self._end_ns)
         starts, ends = trimmed(kernels.start_ns, kernels.end_ns)
         for family, lasting_ns in kernels.sums(ends - starts):
@@ -203,41 +266,22 @@ class _Iteration:
         for direction, lasting_ns in copies.sums(ends - starts - taken.covered(starts, ends)):
             yield "parts", ("copy", direction), lasting_ns / 1e9
         taken = taken.joined(copies.start_ns, copies.end_ns)
-        near = _overlapping(collectives.start_ns, collectives.reach_ns, self._begin_ns, self._end_ns)
-        yield from self._communication(collectives, near, transfer_ns, taken)
-        taken = taken.joined(*self._cut(collectives.start_ns[near], collectives.end_ns[near]))
-        yield from self._host(taken)
-
-    def _cut(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-        starts = np.clip(starts, self._begin_ns, self._end_ns)
-        return starts, np.clip(ends, starts, np.maximum(starts, self._end_ns))
-
-    def _communication(
-        self, collectives: _Collectives, near: slice, transfer_ns: Ints, taken: Union
-    ) -> Iterator[tuple[str, Part, float]]:
-        split, arrived = collectives.is_split[near], collectives.arrived_ns[near]
-        waited = self._uncovered(collectives.begin_ns[near], arrived, taken)
-        moved = self._uncovered(arrived, collectives.until_ns[near], taken)
-        transfer_ns[near] += np.where(split, moved, 0)
-        yield "parts", WAIT, float(waited[split].sum()) / 1e9
-        yield "parts", TRANSFER, float(moved[split].sum()) / 1e9
-        yield "parts", UNSPLIT, float((waited + moved)[~split].sum()) / 1e9
-
-    def _uncovered(self, starts: Ints, ends: Ints, taken: Union) -> Ints:
-        starts, ends = self._cut(starts, ends)
-        return ends - starts - taken.covered(starts, ends)
+        collectives = self._rows.collectives.within(self._begin_ns, self._end_ns)
+        covered = union_of(collectives.start_ns, collectives.end_ns).covered(taken.start_ns, taken.end_ns)
+        self.taken = Union(taken.start_ns[covered > 0], taken.end_ns[covered > 0])
+        yield from self._host(taken.joined(collectives.start_ns, collectives.end_ns))
 
     def _host(self, taken: Union) -> Iterator[tuple[str, Part, float]]:
         host = self._rows.host.within(self._begin_ns, self._end_ns)
         covered = union_of(host.start_ns, host.end_ns)
-        busy_ns = int(self._uncovered(covered.start_ns, covered.end_ns, taken).sum())
+        busy_ns = int(_uncovered(covered.start_ns, covered.end_ns, taken).sum())
         whole = np.array([self._begin_ns]), np.array([self._end_ns])
         yield "parts", HOST, busy_ns / 1e9
-        yield "parts", IDLE, float(self._uncovered(*whole, taken)[0] - busy_ns) / 1e9
+        yield "parts", IDLE, float(_uncovered(*whole, taken)[0] - busy_ns) / 1e9
         order = np.lexsort((-host.end_ns, host.start_ns))  # cutting may have changed it
         nested = _Labeled(host.start_ns[order], host.end_ns[order], host.reach_ns, host.code[order], host.labels)
         first = outermost_of_name(parents(nested.start_ns, nested.end_ns), nested.code)
-        alone_ns = self._uncovered(nested.start_ns, nested.end_ns, taken)
+        alone_ns = _uncovered(nested.start_ns, nested.end_ns, taken)
         for name, lasting_ns in nested.sums(np.where(first, alone_ns, 0)):
             yield "functions", ("function", name), lasting_ns / 1e9
         for name, lasting_ns in nested.sums(np.where(first, nested.end_ns - nested.start_ns, 0)):

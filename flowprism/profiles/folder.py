@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from capture.profiles.kineto import profile_of
 from capture.profiles.trace_file import read_trace_file
 from datamodel.errors import InputError
-from datamodel.telemetry.profiles import Profile
+from datamodel.frame import empty
+from datamodel.telemetry.profiles import PROFILE_ACTIVITIES, Profile
+from diagnose.profiles.account import RankWork, work_of
 
 SUFFIXES = (".json", ".json.gz", ".json.zst", ".trace", ".trace.gz")
 
 
+class Recordings(NamedTuple):
+    """What a folder holds.
+
+    Attributes:
+        profiles: in order of rank, then of file.
+        problems: why other files, or parts of them, could not be used.
+        works: what each rank did, by file, where profiles are without activities.
+    """
+
+    profiles: list[Profile]
+    problems: list[str]
+    works: dict[str, RankWork]
+
+
 def read_profiles(folder: Path) -> tuple[list[Profile], list[str]]:
     """Profiles in order of rank, then of file; and why others, or parts of them, could not be used.
+
+    Raises:
+        InputError: there is no such folder, or no file of a trace's name in it.
+    """
+    found = read_recordings(folder)
+    return found.profiles, found.problems
+
+
+def read_recordings(folder: Path, *, with_activities: bool = True) -> Recordings:
+    """The same; without activities, memory does not grow by those of every rank.
 
     Raises:
         InputError: there is no such folder, or no file of a trace's name in it.
@@ -24,7 +52,9 @@ def read_profiles(folder: Path) -> tuple[list[Profile], list[str]]:
     files = sorted(path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
     if not files:
         raise InputError(f"{folder}: holds no file that ends in {', '.join(SUFFIXES)}")
-    profiles, problems = [], []
+    profiles: list[Profile] = []
+    problems: list[str] = []
+    works: dict[str, RankWork] = {}
     for file in files:
         name = os.fsencode(file.relative_to(folder).as_posix()).decode(errors="replace")
         try:
@@ -35,8 +65,11 @@ def read_profiles(folder: Path) -> tuple[list[Profile], list[str]]:
             continue
         if trace.problem:
             problems.append(f"{name}: {trace.problem}")
+        if not with_activities:
+            works[name] = work_of(profile)
+            profile = replace(profile, activities=empty(PROFILE_ACTIVITIES))
         profiles.append(profile)
-    return _once(profiles, problems), problems
+    return Recordings(_once(profiles, problems), problems, works)
 
 
 def _once(profiles: list[Profile], problems: list[str]) -> list[Profile]:

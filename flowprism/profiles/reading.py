@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from datamodel.cluster.inventory import Inventory
 from datamodel.reconstructed.timeline import Timelines
 from datamodel.reports.findings import Finding
 from datamodel.telemetry.profiles import Profile, ProfiledRank, ProfileReport, ProfileTime, ProfileVerdict
-from diagnose.profiles.account import account_of
+from diagnose.profiles.account import RankWork, account_of, work_of
 from diagnose.profiles.agreement import describe_agreement
 from diagnose.profiles.collective_waits import clock_offsets, match_groups, split_waits
 from diagnose.profiles.comparison import RankAccount, verdicts_of, with_peers
@@ -27,6 +27,7 @@ def report_profiles(
     inventory: Inventory | None = None,
     findings: Sequence[Finding] | None = None,
     timelines: Timelines | None = None,
+    works: Mapping[str, RankWork] | None = None,
 ) -> ProfileReport:
     """Compare the ranks of one job.
 
@@ -36,10 +37,15 @@ def report_profiles(
         inventory: names the endpoint of each host's GPU.
         findings: of the network's report of the same time, to be compared with; None: there is none.
         timelines: of the same time: they name endpoints of profiles that do not.
+        works: what a rank did, by file, where profiles are without activities.
     """
     groups = match_groups(profiles)
     waits = split_waits(profiles, groups)
-    ranks = with_peers(profiles, [account_of(*pair) for pair in zip(profiles, waits, strict=True)])
+    accounts = [
+        account_of((works or {}).get(one.name) or work_of(one), one.collectives, own)
+        for one, own in zip(profiles, waits, strict=True)
+    ]
+    ranks = with_peers(profiles, accounts)
     placed = place_all(profiles, inventory or Inventory(), timelines)
     places, fits = placed.places, placed.by_collectives
     by_label = {one.label: place for one, place in zip(ranks, places, strict=True)}

@@ -12,6 +12,8 @@ from datamodel.reports.findings import Finding, Subject
 from datamodel.reports.report import FeedSummary, Provenance, Report, Window
 from datamodel.telemetry.profiles import ProfileReport
 from flowprism.cli import app
+from flowprism.profiles.folder import read_profiles, read_recordings
+from flowprism.profiles.reading import report_profiles
 from flowprism.rendering.formats.timelines_file import write_timelines
 from tests.diagnose.profiles.made_profiles import (
     MadeJob,
@@ -158,3 +160,13 @@ def test_folder_without_traces_is_an_error(tmp_path: Path, folder: str) -> None:
     code, text = run("read", str(tmp_path / folder))
     assert code == 1
     assert str(tmp_path) in text
+
+
+def test_report_without_activities_is_the_same(tmp_path: Path) -> None:
+    """What each rank did is charged while its file is read, and its activities are forgotten."""
+    write_case(case_of(0), tmp_path)
+    recorded = read_recordings(tmp_path, with_activities=False)
+    assert not any(len(profile.activities) for profile in recorded.profiles)
+    whole = report_profiles(*read_profiles(tmp_path))
+    assert report_profiles(recorded.profiles, recorded.problems, works=recorded.works) == whole
+    assert whole.verdicts

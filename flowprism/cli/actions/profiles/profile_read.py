@@ -22,7 +22,7 @@ from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.cli.output_errors import check_output, name_output_errors, write_text
 from flowprism.inputs.document_file import read_document
 from flowprism.inputs.inventory_file import load_inventory
-from flowprism.profiles.folder import read_profiles
+from flowprism.profiles.folder import Recordings, read_recordings
 from flowprism.profiles.kept_network import kept_network
 from flowprism.profiles.reading import report_profiles
 from flowprism.rendering.formats.profile_text import print_profiles
@@ -90,9 +90,13 @@ def read_folder(
     for path in (outputs.answer, outputs.perfetto):
         check_output(path)
     known = _read(network)
-    profiles, report, known = _compared(folder, known) if about is None else _stored(folder, known, about)
+    if about is None:
+        recorded = read_recordings(folder, with_activities=outputs.perfetto is not None)
+        report = _report(recorded, known)
+    else:
+        recorded, report, known = _stored(folder, known, about, with_activities=outputs.perfetto is not None)
     if outputs.perfetto is not None:
-        report = _with_trace(profiles, report, known, outputs.perfetto)
+        report = _with_trace(recorded.profiles, report, known, outputs.perfetto)
     text = report.model_dump_json(indent=2) + "\n" if as_json else _text(report)
     write_text(text, outputs.answer)
 
@@ -107,12 +111,9 @@ def _read(network: NetworkFiles) -> _Network:
     )
 
 
-def _compared(folder: Path, known: _Network) -> tuple[list[Profile], ProfileReport, _Network]:
-    profiles, problems = read_profiles(folder)
-    return profiles, _report(profiles, problems, known), known
-
-
-def _stored(folder: Path, known: _Network, about: ProfiledIncident) -> tuple[list[Profile], ProfileReport, _Network]:
+def _stored(
+    folder: Path, known: _Network, about: ProfiledIncident, *, with_activities: bool
+) -> tuple[Recordings, ProfileReport, _Network]:
     """Compare profiles with an incident, keep the report with it, and write down who read which folder.
 
     An incident that is over can still be explained.
@@ -121,13 +122,13 @@ def _stored(folder: Path, known: _Network, about: ProfiledIncident) -> tuple[lis
         found = incident(database, about.incident)
         if found is None:
             raise InputError(f"{about.incident}: there is no incident of this id in {database.name}")
-        profiles, problems = read_profiles(folder)
-        known, problem = _with_incident(known, Stores(database, analyses=about.lake), found, profiles)
-        report = _report(profiles, [*problems, problem] if problem else problems, known)
+        recorded = read_recordings(folder, with_activities=with_activities)
+        known, problem = _with_incident(known, Stores(database, analyses=about.lake), found, recorded.profiles)
+        report = _report(recorded, known, *([problem] if problem else []))
         now_ns = time.time_ns()
         save_incident_profiles(database, found.id, IncidentProfiles(read_ns=now_ns, report=report))
         audit_command(database, system_user(), "read profiles", found.id, now_ns, folder=str(folder))
-    return profiles, report, known
+    return recorded, report, known
 
 
 def _with_incident(
@@ -146,8 +147,15 @@ def _with_incident(
     ), problem
 
 
-def _report(profiles: Sequence[Profile], problems: Sequence[str], known: _Network) -> ProfileReport:
-    return report_profiles(profiles, problems, known.inventory, known.findings, known.timelines)
+def _report(recorded: Recordings, known: _Network, *problems: str) -> ProfileReport:
+    return report_profiles(
+        recorded.profiles,
+        [*recorded.problems, *problems],
+        known.inventory,
+        known.findings,
+        known.timelines,
+        recorded.works,
+    )
 
 
 def _with_trace(profiles: list[Profile], report: ProfileReport, known: _Network, path: Path) -> ProfileReport:
