@@ -33,6 +33,8 @@ class ModelOptions:
         rival_share: if this share of what the best one's streams lost is lost in theirs.
         notice_weight: of notifications that tell on which side of a stream bytes wait.
         notice_ratio: so many times as many as usual are more.
+        lossy_ratio: so many packets sent again hold up go-back-N transports and halve a TCP window.
+        fewest_lost: a stream that would have lost so many packets, and lost far fewer, passes no link that loses them.
         unknown_cables: of a switch, where the inventory does not list them.
         slow_sigmas: a stream is slow beyond doubt by so many standard errors.
         slowest: so many of the slowest streams are compared with those of other ends.
@@ -92,6 +94,8 @@ class ModelOptions:
     rival_share: float = 0.5
     notice_weight: float = 3.0
     notice_ratio: float = 3.0
+    lossy_ratio: float = 0.001
+    fewest_lost: int = 20
     unknown_cables: int = 4
     slow_sigmas: float = 3.0
     slowest: int = 64

@@ -12,12 +12,11 @@ from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.links.slow_links import SlowLink
 from diagnose.measures.stream_rates import Rates
 from diagnose.measures.switch_pairs import SwitchPairs
+from diagnose.options import MODEL
 
 # A cause is named when the streams that show it lose this share of all lost time.
 EXPLAINS = 0.8
-# So many packets sent again hold up go-back-N transports and halve a TCP window ...
-LOSSY = 0.001
-# ... so many marked ones make senders slow down ...
+# So many marked packets make senders slow down ...
 MARKED = 0.05
 # ... when there are so many times as many as at the job's best.
 MORE = 3.0
@@ -61,7 +60,7 @@ def cause_of(
         baseline: iterations of the job at its best; may be empty.
         fabric: switches and the speed of their cables.
     """
-    tests = (("loss", "retransmitted_packets", LOSSY), ("congestion", "ecn_ce_packets", MARKED))
+    tests = (("loss", "retransmitted_packets", MODEL.lossy_ratio), ("congestion", "ecn_ce_packets", MARKED))
     for name, column, least in tests:
         now, before = (_share(operations, rates, column, chosen) for chosen in (period, baseline))
         shows = link.slow & (now >= np.maximum(least, MORE * np.nan_to_num(before)))

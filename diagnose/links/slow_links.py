@@ -107,7 +107,7 @@ def slow_links(
     than all of these.
     """
     where = SwitchPairs(rates, fabric)
-    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where.across, fabric.host, options)
+    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
     votes, counts = notified(rates, notices, edges_ns, compared.interval, compared.baseline, told.slow, options)
     found, score = _one_by_one(told, where, votes, counts, compared, options)
     if fabric.switch or not len(compared.baseline):
@@ -125,7 +125,7 @@ def _one_by_one(
     compared: ComparedIterations,
     options: ModelOptions,
 ) -> tuple[list[SlowLink], float]:
-    """The links that somebody can be sent to, and the sum of their scores."""
+    """The links that somebody can be sent to, and the sum of their scores; several at once are so much less likely."""
     found: list[SlowLink] = []
     score, sure = 0.0, compared.sure
     while True:
@@ -141,7 +141,7 @@ def _one_by_one(
         else:
             found.append(_slow_link(told, near, counts))
         told = _without(told, best)
-        score += best.score
+        score += best.score - (float(np.log(options.rival_odds)) if len(found) > 1 else 0.0)
         sure = max(compared.sure, options.sure_among_peers)
 
 
@@ -153,8 +153,8 @@ def slowest_loss_ns(
     Whether or not a link explains it. Streams of one role wait for each other at the same time; a stage sends its
     activations before its gradients, so what both lose adds up.
     """
-    across = SwitchPairs(rates, fabric).across
-    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, across, fabric.host, options)
+    where = SwitchPairs(rates, fabric)
+    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
     most = told.lost_ns.max(initial=0.0)
     slow = np.flatnonzero(told.slow)
     for side in (told.src[slow], told.dst[slow]):

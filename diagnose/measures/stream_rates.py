@@ -21,7 +21,7 @@ class Rates:
         sent_bps: (s, iterations) bytes over time spent sending, as seen beside the sender.
         busy_ns: (s, iterations) time with bytes under way.
         bytes: (s, iterations).
-        retransmitted: (s, iterations) packets.
+        packets, retransmitted: (s, iterations) all that were counted, and those sent again.
     """
 
     streams: Int
@@ -32,6 +32,7 @@ class Rates:
     sent_bps: Float
     busy_ns: Float
     bytes: Float
+    packets: Float
     retransmitted: Float
 
 
@@ -61,5 +62,6 @@ def rates(operations: Frame, iterations: int) -> Rates:
         sent_bps=np.where(sending > 0, sent, np.nan),
         busy_ns=busy,
         bytes=volume,
+        packets=total("packets"),
         retransmitted=total("retransmitted_packets"),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.measures.lesser_half import lesser_half
 from diagnose.measures.stream_rates import Rates
+from diagnose.measures.switch_pairs import SwitchPairs
 from diagnose.options import ModelOptions
 from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, median_over, medians_of_own_group, row_medians
 
@@ -19,7 +20,7 @@ class Elements:
     """One row a stream.
 
     Attributes:
-        src, dst: (s,) ends as address codes.
+        src, dst, role: (s,) ends as address codes, and role.
         shift: (s,) logarithm of the time a byte is under way, less that of the baseline; nan where not known.
         own: (s,) the same, less what the streams of other rails between the same hosts share.
         behind: (s,) slow streams that do not wait in their sender.
@@ -27,10 +28,12 @@ class Elements:
         now_bps, normal_bps: (s,) rate, and what it should be.
         lost_ns: (s,) time an iteration loses in the stream.
         slow: (s,) streams that are slower beyond doubt.
+        intact: (s,) streams that lose no packets, where those that are slow do: they pass another link.
     """
 
     src: Int
     dst: Int
+    role: Int
     shift: Float
     own: Float
     behind: Bool
@@ -39,6 +42,7 @@ class Elements:
     normal_bps: Float
     lost_ns: Float
     slow: Bool
+    intact: Bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def elements(
     interval: Int,
     baseline: Int,
     longer_ns: float,
-    across: Bool,
+    where: SwitchPairs,
     host: Mapping[int, str],
     options: ModelOptions,
 ) -> Elements:
@@ -80,7 +84,7 @@ def elements(
         interval: iterations to judge.
         baseline: iterations of the job at its best; may be empty.
         longer_ns: what an iteration became longer by; 0 where that is not known.
-        across: (s,) which streams cross switches.
+        where: switches at the ends of the streams.
         host: of each address code, as far as known.
         options: of the model.
     """
@@ -90,9 +94,9 @@ def elements(
     volume = median_over(rates.bytes, interval)
     if len(baseline):
         before = _Level.of(delivered, baseline, rates.role, options)
-        usual = before.value - _common(before.value - now.value, rates, options)
+        usual = before.value - _common(before.value - now.value, rates, where, options)
     else:
-        before = _of_peers(now, rates.role, across, volume, options)
+        before = _of_peers(now, rates, where.across, volume, options)
         usual = before.value if host else before.value - _elsewhere(before.value - now.value, rates, options)
     shift = usual - now.value
     now_bps, normal_bps = np.exp(now.value), np.exp(usual)
@@ -101,9 +105,11 @@ def elements(
         victim = np.minimum(np.where(busy > 0, options.victim_share * longer_ns / busy, 0.0), options.victim_most)
         lost = np.nan_to_num(np.maximum(volume * 8e9 / now_bps - volume * 8e9 / normal_bps, 0.0))
     error = np.sqrt(now.variance + before.variance + options.floor_ratio**2 + victim**2)
+    slow = shift > options.slow_sigmas * error
     return Elements(
         src=rates.src,
         dst=rates.dst,
+        role=rates.role,
         shift=shift,
         own=shift - _shared(shift, rates, host),
         behind=_waits_behind(rates, shift, error, (interval, baseline), options),
@@ -111,7 +117,8 @@ def elements(
         now_bps=now_bps,
         normal_bps=normal_bps,
         lost_ns=lost,
-        slow=shift > options.slow_sigmas * error,
+        slow=slow,
+        intact=_intact(rates, interval, np.where(slow, lost, 0.0), options),
     )
 
 
@@ -124,15 +131,19 @@ def _telling(rates: Rates, options: ModelOptions) -> Bool:
     return np.asarray(tells)
 
 
-def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: ModelOptions) -> _Level:
+def _of_peers(now: _Level, rates: Rates, across: Bool, volume: Float, options: ModelOptions) -> _Level:
     """The median of each one's peers, with their spread, which is never less than what paths may differ by.
 
-    Peers are the streams of its role, size and crossing of switches, or where those are too few, of any size.
+    Peers are the streams of its role, size and crossing of switches, or where those are too few, of any size. Streams
+    of one role between the same two run side by side, and have their link's rate divided by their number: peers have as
+    many.
     """
+    ends = np.unique(np.stack([rates.src, rates.dst, rates.role]), axis=1, return_inverse=True)[1].ravel()
+    beside, crosses = np.bincount(ends)[ends], across.astype(np.int64)
     size = np.round(5 * np.log(np.maximum(volume, 1.0))).astype(np.int64)
-    value, variance = np.full(len(role), np.nan), np.zeros(len(role))
+    value, variance = np.full(len(size), np.nan), np.zeros(len(size))
     for alike in (np.zeros_like(size), size):
-        kind = np.unique(np.stack([role, across.astype(np.int64), alike]), axis=1, return_inverse=True)[1].ravel()
+        kind = np.unique(np.stack([rates.role, crosses, beside, alike]), axis=1, return_inverse=True)[1].ravel()
         middle = medians_of_own_group(now.value, kind)
         spread = MAD_TO_SIGMA * medians_of_own_group(np.abs(now.value - middle), kind)
         enough = np.bincount(kind[np.isfinite(now.value)], minlength=len(kind))[kind] >= options.fewest_peers
@@ -141,16 +152,17 @@ def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: Mode
     return _Level(value, variance + options.peer_floor_ratio**2)
 
 
-def _common(shift: Float, rates: Rates, options: ModelOptions) -> Float:
+def _common(shift: Float, rates: Rates, where: SwitchPairs, options: ModelOptions) -> Float:
     """(s,) by how much the lesser half of a role's streams became slower: that is no link's, if there are enough.
 
     Where more than half of them begin or end at one endpoint, its own link may be the cause. Then only the streams of
-    other endpoints count; without any, nothing is common.
+    other endpoints count; without any, nothing is common. Nor is it where all of them run between the same two
+    switches: a cable of these may be the cause.
     """
     found = np.zeros(len(shift))
     for value in np.unique(rates.role):
         own = np.flatnonzero((rates.role == value) & np.isfinite(shift))
-        if len(own) < options.fewest_peers:
+        if len(own) < options.fewest_peers or where.same_cables(own):
             continue
         endpoints, streams = np.unique(np.concatenate([rates.src[own], rates.dst[own]]), return_counts=True)
         most = endpoints[2 * streams > len(own)]
@@ -199,3 +211,17 @@ def _waits_behind(rates: Rates, shift: Float, error: Float, compared: tuple[Int,
     levels = (_Level.of(rates.sent_bps, iterations, rates.role, options).value for iterations in (baseline, interval))
     before, now = levels
     return np.asarray((shift > options.slow_sigmas * error) & (before - now < shift / 2))
+
+
+def _intact(rates: Rates, interval: Int, lost_ns: Float, options: ModelOptions) -> Bool:
+    """(s,) streams that lose next to no packets of as many as it takes, where loss explains why others are slow.
+
+    A bad cable or port loses the same share of whatever passes it. Who waits for those packets is slow without any.
+    """
+    packets, again = rates.packets[:, interval].sum(axis=1), rates.retransmitted[:, interval].sum(axis=1)
+    share = again / np.maximum(packets, 1.0)
+    lossy = (share >= options.lossy_ratio) & (lost_ns > 0)
+    if lost_ns[lossy].sum() <= (1 - options.least_share) * lost_ns.sum():
+        return np.zeros(len(share), np.bool_)
+    usual = float(np.median(share[lossy]))
+    return np.asarray((packets * usual >= options.fewest_lost) & (options.notice_ratio * share <= usual))

@@ -46,7 +46,9 @@ def rates(
             sending[n, 0 if always else 6 :] *= share if sent is None else sent
     volume = np.full(rate.shape, BYTES)
     role = np.full(len(src), DP)
-    return Rates(np.arange(len(src)), src, dst, role, rate, sending, volume * 8e9 / rate, volume, 0 * volume)
+    return Rates(
+        np.arange(len(src)), src, dst, role, rate, sending, volume * 8e9 / rate, volume, volume / 4096, 0 * volume
+    )
 
 
 def both_ways(members: int) -> list[Pair]:
@@ -256,6 +258,49 @@ def test_flows_of_one_switch_to_others_name_its_uplink() -> None:
     assert (link.endpoint, link.switch) == (None, "a")
 
 
+def test_what_all_streams_between_two_switches_lose_may_be_a_cables() -> None:
+    """They are each other's only peers; where some run elsewhere and are as slow, it is no link's."""
+    crossing = [(0, 2), (2, 0), (1, 3), (3, 1)]
+    link = slow_link(rates(crossing, crossing), SINCE, BEFORE, fabric(4, switches=("a", "a", "b", "b")))
+    assert link is not None
+    assert {s.switch for s in link.suspects} >= {"a", "b"}
+    inside = [*crossing, (4, 5), (5, 4)]
+    place = fabric(6, switches=("a", "a", "b", "b", "c", "c"))
+    assert slow_link(rates(inside, inside), SINCE, BEFORE, place) is None
+
+
+def test_streams_side_by_side_share_a_rate() -> None:
+    """Two queue pairs of one pair are each half as fast as single ones: nothing is slow."""
+    double = [(0, 1), (0, 1)]
+    assert slow_link(rates([*double, *one_way(8)[1:]], double, 0.5, always=True), SINCE, NOBODY, fabric(8)) is None
+
+
+def test_streams_side_by_side_lose_their_time_together() -> None:
+    """Four queue pairs that lose a fifth of an iteration at the same time lose a fifth, not four fifths."""
+    four = [(0, 1)] * 4
+    seen = rates([*four, *one_way(8)[1:]], four, 0.5)
+    lost_ns = 0.1 * SECOND
+    compared = ComparedIterations(SINCE, BEFORE, SECOND, 5 * lost_ns, MODEL.least_share * 5 * lost_ns, MODEL.sure)
+    assert slow_links(seen, compared, fabric(8), NO_NOTICES, np.arange(1, 13) * SECOND) == []
+
+
+def lossy(pairs: list[Pair], losing: list[int]) -> Rates:
+    """Streams with those numbers lose one packet in a hundred from iteration 6 on, and get slower."""
+    seen = rates(pairs, ())
+    since = np.zeros(seen.packets.shape, np.bool_)
+    since[losing, 6:] = True
+    slower, again = np.where(since, 0.7, 1.0), np.where(since, 0.01 * seen.packets, 0.0)
+    return replace(seen, delivered_bps=seen.delivered_bps * slower, retransmitted=again)
+
+
+def test_a_link_loses_packets_of_all_that_pass_it() -> None:
+    """Where half of the queue pairs between two endpoints lose packets, that is neither end's own link."""
+    pairs = [(0, 1)] * 8 + [(1, 0)] * 8 + one_way(8)[1:]
+    assert found(lossy(pairs, list(range(8)))).endpoint in {0, 1}
+    half = found(lossy(pairs, [0, 1, 2, 3, 8, 9, 10, 11]))
+    assert (half.endpoint, half.switch, int(half.slow.sum())) == (None, None, 8)
+
+
 def test_slow_streams_all_over_are_several_links() -> None:
     """All that two endpoints send and get: both are told."""
     place = fabric(8, switches=("a", "a", "b", "b", "c", "c", "d", "d"))
@@ -273,6 +318,12 @@ def test_without_an_inventory_flows_share_something() -> None:
     assert (became.endpoint, became.switch) == (None, None)
     always = rates(one_way(21), APART, always=True)
     assert slow_link(always, SINCE, NOBODY, fabric(21)) is None
+
+
+def test_few_of_many_streams_share_one_of_many_cables() -> None:
+    """Two streams of 40 without a common end became slow: one cable is likelier than two endpoints."""
+    link = found(rates(one_way(40), [(1, 2), (20, 21)]))
+    assert (link.endpoint, link.switch, int(link.slow.sum())) == (None, None, 2)
 
 
 def test_flows_that_share_an_unknown_link_wake_nobody() -> None:
