@@ -63,7 +63,8 @@ def _members(job: JobView, cell: Int, who: ComputeHypothesis) -> Int:
 
 def _subject(job: JobView, cell: Int, who: ComputeHypothesis) -> Subject:
     members = _members(job, cell, who)
-    if who.who == "host":
+    hosts = {job.fabric.host.get(int(e)) for e in members}
+    if who.who == "host" and len(hosts) == 1:
         return Subject(type="host", ids=(job.fabric.host[int(members[0])],))
     names = job.names(members)
     return Subject(type="group", ids=names, group="tp") if len(names) > 1 else Subject(type="endpoint", ids=names)
@@ -82,11 +83,15 @@ def _holding(job: JobView, members: Int) -> Subject:
 
 
 def _suspects(job: JobView, cell: Int, late: Explanation) -> tuple[Suspect, ...]:
-    """All cells and hosts that are as likely; of one tensor group its endpoints, which look alike."""
+    """All cells and hosts that are as likely; of a tensor group its hosts, or its endpoints if one host holds them."""
     near = [(_subject(job, cell, h), share) for h, share in _places(late)]
     if len(near) > 1:
         return tuple(Suspect(type=s.type, ids=s.ids, probability=round(share, 4)) for s, share in near)
-    ids = near[0][0].ids if near[0][0].type == "group" else ()
+    if near[0][0].type != "group":
+        return ()
+    ids, hosts = near[0][0].ids, {job.fabric.host.get(int(e), "") for e in _members(job, cell, late.best)}
+    if len(hosts) > 1 and "" not in hosts:
+        return tuple(Suspect(type="host", ids=(h,), probability=round(1 / len(hosts), 4)) for h in sorted(hosts))
     return tuple(Suspect(type="endpoint", ids=(name,), probability=round(1 / len(ids), 4)) for name in ids)
 
 
