@@ -18,7 +18,7 @@ from diagnose.endpoint_index import Numbering
 from diagnose.measures.clear_to_send import Ready
 from diagnose.options import MODEL, ModelOptions
 from reconstruct.numeric.medians import group_medians
-from reconstruct.numeric.row_runs import place_within
+from reconstruct.numeric.row_runs import place_within, run_starts
 
 # Two iterations lie between so many edges: what a single one sends need not recur.
 FEWEST_EDGES = 3
@@ -48,9 +48,15 @@ class Steps:
 
     @classmethod
     def of(cls, streams: Streams, ready: Ready | None, endpoints: Int, cell: Int, least_bytes: float) -> Steps:
-        """All rows of data between endpoints, and all ready messages."""
-        place, data = Numbering(endpoints), streams.bytes >= least_bytes
-        number = np.repeat(np.arange(len(streams.src)), np.diff(streams.offsets))[data]
+        """All rows of data between endpoints, and all ready messages.
+
+        What begins together on one stream is one message, however little of it came before a hang.
+        """
+        place, number = Numbering(endpoints), np.repeat(np.arange(len(streams.src)), np.diff(streams.offsets))
+        begins = run_starts(number, streams.start_ns)
+        message = np.cumsum(begins) - 1
+        data = np.bincount(message, streams.bytes)[message] >= least_bytes
+        number = number[data]
         arrived = np.where(streams.delivered_ns > 0, streams.delivered_ns, streams.end_ns)[data]
         parts = [
             (place.of(streams.src)[number], place.of(streams.dst)[number], number, streams.start_ns[data], arrived)
@@ -155,19 +161,31 @@ def find_standing(
     np.minimum.at(own, due.sender[missing], due.start_ns[missing])
     missing &= turn[cell[due.sender]] & (due.start_ns == own[due.sender])
     least = due.start_ns[missing | due.parted].min(initial=np.inf) + options.due_together_ratio * period_ns
-    for never, sending in ((due.parted, True), (missing, False)):
+    held_up = _held_up(due, missing, cell, options.due_together_ratio * period_ns)
+    for never, sending in ((due.parted, True), (held_up, True), (missing, False)):
         at_first = never & (due.start_ns <= least)
         senders = np.unique(due.sender[at_first])
         shared = _common_ends(due, at_first) if sending or len(senders) > 1 else senders
         who = shared if sending or len(shared) else senders
         if len(who):
             to = np.unique(due.receiver[at_first])
-            single = len(senders) == len(to) == 1 and not sending
-            if single and (cell == cell[senders[0]]).sum() > 1:  # the others of its cell did send: the link may be why
-                return Standing(tuple(steps.endpoints[[*senders, *to]].tolist()), sending)
-            alone = int(steps.endpoints[to[0]]) if single else -1
+            alone = int(steps.endpoints[to[0]]) if len(senders) == len(to) == 1 and not sending else -1
             return Standing(tuple(steps.endpoints[who].tolist()), sending, alone)
     return None
+
+
+def _held_up(due: _Due, never: Bool, cell: Int, moment_ns: float) -> Bool:
+    """(n,) of steps that never came, those whose like others of the same cell did send to the same cell.
+
+    The cell had computed then: these are held up on their way, and so is what it sends next.
+    """
+    between = cell[due.sender].astype(np.int64) << 32 | cell[due.receiver]
+    rows, others = np.flatnonzero(never), np.flatnonzero(due.begun & np.isin(between, between[never]))
+    like = (between[rows, None] == between[others]) & (due.sender[rows, None] != due.sender[others])
+    like &= np.abs(due.start_ns[rows, None] - due.start_ns[others]) <= moment_ns
+    held = np.zeros(len(never), np.bool_)
+    held[rows] = like.any(axis=1)
+    return held
 
 
 def _common_ends(due: _Due, rows: Bool) -> Int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from datamodel.reconstructed.streams import Streams
 from diagnose.hangs.hang_detection import hang
 from diagnose.model.standstill import Standing, Steps, find_last_standing, find_standing
 from tests.diagnose.hand_made import MS, PP, SECOND, Op, operations
@@ -102,11 +103,26 @@ def test_a_message_that_ran_into_another_is_not_missing() -> None:
 
 
 def test_who_alone_of_its_cell_does_not_send_may_have_no_link() -> None:
-    """0 and 1 compute together: 0 sent to 2, 1 did not send to 3, which may be why."""
-    passes = ((0, 2, 100), (1, 3, 100), (2, 0, 500), (3, 1, 500))
-    seen = steps([(0, 2, 100, 100)], passes)
-    seen = replace(seen, cell=np.array([0, 0, 1, 1]))
-    assert find_standing(seen, EDGES) == Standing((11, 13), sending=False)
+    """0 and 1 compute together: 0 sent to 2, 1 did not send to 3, which may be why.
+
+    What both send next is due at nearly the same time, and waits for that.
+    """
+    for further in ((), ((0, 1, 101), (1, 0, 101))):
+        passes = ((0, 2, 100), (1, 3, 100), *further, (2, 0, 500), (3, 1, 500))
+        seen = replace(steps([(0, 2, 100, 100)], passes), cell=np.array([0, 0, 1, 1]))
+        assert find_standing(seen, EDGES) == Standing((11, 13), sending=True)
+
+
+def test_a_message_has_begun_however_little_of_it_came() -> None:
+    """Sixteen rows of a message begin together; a hang leaves a few bytes of each, fewer than a row of data has."""
+    start_ns, size, two = np.repeat([0, SECOND, 0], 16), np.repeat([100, 6, 1], 16), np.zeros(2, np.int64)
+    streams = Streams(
+        src=np.array([0, 1]), dst=np.array([1, 0]), name=two, trains=two > 0, offsets=np.array([0, 32, 48]),
+        watch_start_ns=two, watch_end_ns=two, start_ns=start_ns, end_ns=start_ns, delivered_ns=start_ns, bytes=size,
+        packets=size, retransmitted=0 * size, ecn_ce=0 * size, addresses=("a", "b"),
+    )  # fmt: skip
+    found = Steps.of(streams, None, np.arange(2), np.arange(2), 50.0)
+    assert found.bytes.tolist() == [100] * 16 + [6] * 16
 
 
 def test_a_receiver_that_fell_silent_with_its_sender_may_be_why() -> None:
