@@ -60,6 +60,11 @@ class Culprits:
         parts = [part._replace(who="host") if part.own.sum() > 1 else part for part in parts]
         return Explanation(stage.best, tuple((part, stage.near[0][1] / len(parts)) for part in parts))
 
+    def as_one(self) -> tuple[Explanation, ...]:
+        """All that are named as suspects of one fault, each as likely as the others."""
+        near = tuple((h, share / len(self.named)) for late in self.named for h, share in late.near)
+        return tuple(Explanation(late.best, near) for late in self.named[:1])
+
 
 def culprits(job: JobView, kinds: tuple[SendDelays, ...], compared: ComparedIterations) -> Culprits:
     """Those whose own time grew, or is longer than that of cells of the same stage and as many neighbours.

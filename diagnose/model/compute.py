@@ -174,8 +174,7 @@ def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions)
 def pursue(found: Grown, cells: Cells, compared: ComparedIterations, options: ModelOptions) -> list[Explanation]:
     """Who computes longer, the most likely first; empty where nobody does beyond doubt.
 
-    What the best explanation leaves is scored again while it leaves enough. Where it is not known how much longer the
-    iterations are, who loses less than the first waits for it, or costs nothing: they take as long as the latest does.
+    What the best explanation leaves is scored again while it leaves enough.
 
     Args:
         found: own time of all cells.
@@ -184,21 +183,16 @@ def pursue(found: Grown, cells: Cells, compared: ComparedIterations, options: Mo
         options: of the model.
     """
     named: list[Explanation] = []
-    least_ns = 0.0
     while len(named) <= options.most_culprits:
         ordered = compute_hypotheses(found, cells, compared, options)
         if not ordered:
             break
         best = ordered[0]
-        if named and best.lost_ns < least_ns:
-            break
         near = [h for h in ordered if h.score > best.score - np.log(options.rival_odds)]
         weight = np.exp([h.score - best.score for h in near])
         named.append(Explanation(best, tuple(zip(near, (weight / weight.sum()).tolist(), strict=True))))
         if compared.longer_ns > 0 and best.lost_ns >= (1 - options.least_share) * compared.longer_ns:
             break  # nothing is left to be explained
-        if compared.longer_ns == 0 and len(compared.baseline):
-            least_ns = max(least_ns, (1 - options.own_victim_share) * best.lost_ns)
         explained = np.any([h.own | h.behind for h in near], axis=0)
         normal_ns = np.where(explained, np.nan, found.normal_ns * best.others_ratio)
         found = compare(found.now_ns, normal_ns, found.variance, compared._replace(held_up_ns=0.0), options)

@@ -169,15 +169,12 @@ def test_two_that_take_longer_than_their_peers_are_both_named() -> None:
     assert [who(late) for late in found] == [("cell", [7]), ("cell", [6])]
 
 
-def test_who_loses_less_than_the_latest_waits_for_it() -> None:
-    """Where it is not known how much longer iterations are."""
-    own_s = 0.5 + np.random.default_rng(1).normal(0, 0.001, (CELLS, COUNT))
-    own_s[2, BEFORE:] += 0.2
-    own_s[5, BEFORE:] += 0.1
-    compared = ComparedIterations(SLOW, BASELINE, 1.2e9, 0.0, 0.05e9, MODEL.sure_among_peers)
-    found = grown(OwnTime(np.arange(CELLS), own_s * 1e9), compared, STAGES, MODEL)
-    (late,) = pursue(found, Cells(HOSTS, STAGES, NOBODY_WAITS), compared, MODEL)
-    assert who(late) == ("cell", [2])
+def test_those_of_one_fault_are_suspects_alike() -> None:
+    """Two that are late at once: who waits for the other may look as late."""
+    late = among_peers([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.7, 0.95], [0] * 8)
+    (one,) = Culprits(np.arange(CELLS), NOTHING_GROWN, HOSTS, frozenset(HOSTS), tuple(late)).as_one()
+    assert sorted(np.flatnonzero(h.own).tolist() for h, _ in one.near) == [[6], [7]]
+    assert sum(share for _, share in one.near) == pytest.approx(1.0)
 
 
 def test_a_peer_that_was_not_there_is_none() -> None:
