@@ -191,7 +191,6 @@ def _without(told: Elements, hypothesis: LinkHypothesis) -> Elements:
     return replace(
         told,
         shift=told.shift * left,
-        own=told.own * left,
         behind=told.behind & ~hypothesis.own,
         slow=told.slow & ~hypothesis.own,
         lost_ns=np.where(hypothesis.own, 0.0, told.lost_ns),

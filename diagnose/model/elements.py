@@ -12,7 +12,7 @@ from diagnose.measures.lesser_half import lesser_half
 from diagnose.measures.stream_rates import Rates
 from diagnose.measures.switch_pairs import SwitchPairs
 from diagnose.options import ModelOptions
-from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, median_over, medians_of_own_group, row_medians
+from reconstruct.numeric.medians import MAD_TO_SIGMA, median_over, medians_of_own_group, row_medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,6 @@ class Elements:
     Attributes:
         src, dst, role: (s,) ends as address codes, and role.
         shift: (s,) logarithm of the time a byte is under way, less that of the baseline; nan where not known.
-        own: (s,) the same, less what the streams of other rails between the same hosts share.
         behind: (s,) slow streams that do not wait in their sender.
         error: (s,) standard error of the shifts.
         now_bps, normal_bps: (s,) rate, and what it should be.
@@ -35,7 +34,6 @@ class Elements:
     dst: Int
     role: Int
     shift: Float
-    own: Float
     behind: Bool
     error: Float
     now_bps: Float
@@ -111,7 +109,6 @@ def elements(
         dst=rates.dst,
         role=rates.role,
         shift=shift,
-        own=shift - _shared(shift, rates, host),
         behind=_waits_behind(rates, shift, error, (interval, baseline), options),
         error=error,
         now_bps=now_bps,
@@ -185,21 +182,6 @@ def _elsewhere(shift: Float, rates: Rates, options: ModelOptions) -> Float:
         apart = np.flatnonzero(~np.isin(rates.src[slow], ends) & ~np.isin(rates.dst[slow], ends))
         found[n] = min(shift[slow[apart[0]]], shift[n]) if len(apart) else 0.0
     return found
-
-
-def _shared(shift: Float, rates: Rates, host: Mapping[int, str]) -> Float:
-    """(s,) by how much all streams between two hosts became slower, of three or more: what is on none of their NICs."""
-    names = {name: n for n, name in enumerate(sorted(set(host.values())))}
-    ends = [
-        np.array([names.get(host.get(e, ""), -1) for e in side.tolist()], np.int64) for side in (rates.src, rates.dst)
-    ]
-    known = (ends[0] >= 0) & (ends[1] >= 0) & np.isfinite(shift)
-    pair = np.where(known, ends[0] * (len(names) + 1) + ends[1], -1)
-    pairs, which = np.unique(pair, return_inverse=True)
-    middle = group_medians(np.where(known, shift, np.nan), which, len(pairs))
-    rails = np.unique(np.stack([which, rates.src]), axis=1)[0]
-    several = (np.bincount(rails, minlength=len(pairs)) >= 3)[which] & known
-    return np.where(several, np.maximum(middle[which], 0.0), 0.0)
 
 
 def _waits_behind(rates: Rates, shift: Float, error: Float, compared: tuple[Int, Int], options: ModelOptions) -> Bool:

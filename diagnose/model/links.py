@@ -96,7 +96,7 @@ def suspects(
 def _nics(found: Elements, votes: Float, least_lost_ns: float, options: ModelOptions) -> list[LinkHypothesis]:
     ends, place = np.unique(np.concatenate([found.src, found.dst]), return_inverse=True)
     src, dst = place[: len(found.src)], place[len(found.src) :]
-    arrives = gains(found.own, found.error, options.missing_ratio, options.misfit_ratio, options)
+    arrives = gains(found.shift, found.error, options.missing_ratio, options.misfit_ratio, options)
     arrives = np.where(found.intact[:, None], np.log(options.missing_ratio), arrives)
     leaves = np.where(found.behind[:, None], np.log(options.missing_ratio), arrives)
     out, into = (_summed(told, side, len(ends)) for told, side in ((leaves, src), (arrives, dst)))
