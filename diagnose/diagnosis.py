@@ -249,10 +249,8 @@ def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIte
     best, probability = found.named[0].best, found.named[0].near[0][1]
     if best.who == "everybody":
         return [regression_finding(job, period, span, probability)] if best.ratio <= MODEL.everybody_most else []
-    # layers stay on their stage while a job runs: of a stage that slows down, some machine holds the others up
-    named = [found.parts(late) if late.best.who == "stage" else late for late in found.named]
     # single iterations that are late have one cause, and who waits for it may look as late as it does
-    named = named if compared.longer_ns > 0 else list(found.as_one())
+    named = found.faults if compared.longer_ns > 0 else found.as_one_fault
     return [computes_longer_finding(job, found.cell, found.grown, late, span, ratio) for late in named]
 
 

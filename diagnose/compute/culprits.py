@@ -60,9 +60,18 @@ class Culprits:
         parts = [part._replace(who="host") if part.own.sum() > 1 else part for part in parts]
         return Explanation(stage.best, tuple((part, stage.near[0][1] / len(parts)) for part in parts))
 
-    def as_one(self) -> tuple[Explanation, ...]:
-        """All that are named as suspects of one fault, each as likely as the others."""
-        near = tuple((h, share / len(self.named)) for late in self.named for h, share in late.near)
+    @property
+    def faults(self) -> tuple[Explanation, ...]:
+        """Those named, a fault each; a stage by its parts.
+
+        Layers stay on their stage while a job runs: of a stage that slows down, some machine holds the others up.
+        """
+        return tuple(self.parts(late) if late.best.who == "stage" else late for late in self.named)
+
+    @property
+    def as_one_fault(self) -> tuple[Explanation, ...]:
+        """All those named as suspects of one fault, each as likely as the others."""
+        near = tuple((h, share / len(self.named)) for late in self.faults for h, share in late.near)
         return tuple(Explanation(late.best, near) for late in self.named[:1])
 
 

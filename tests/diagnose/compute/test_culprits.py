@@ -172,9 +172,16 @@ def test_two_that_take_longer_than_their_peers_are_both_named() -> None:
 def test_those_of_one_fault_are_suspects_alike() -> None:
     """Two that are late at once: who waits for the other may look as late."""
     late = among_peers([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.7, 0.95], [0] * 8)
-    (one,) = Culprits(np.arange(CELLS), NOTHING_GROWN, HOSTS, frozenset(HOSTS), tuple(late)).as_one()
+    (one,) = Culprits(np.arange(CELLS), NOTHING_GROWN, HOSTS, frozenset(HOSTS), tuple(late)).as_one_fault
     assert sorted(np.flatnonzero(h.own).tolist() for h, _ in one.near) == [[6], [7]]
     assert sum(share for _, share in one.near) == pytest.approx(1.0)
+
+
+def test_a_stage_that_is_late_in_single_iterations_is_named_by_its_hosts() -> None:
+    """A stage is no place to go to: it would leave no suspect."""
+    late = named({4: 0.2, 5: 0.21, 6: 0.2, 7: 0.19})
+    (one,) = Culprits(np.arange(CELLS), NOTHING_GROWN, HOSTS, frozenset(HOSTS), tuple(late)).as_one_fault
+    assert [(h.who, np.flatnonzero(h.own).tolist()) for h, _ in one.near] == [("host", [4, 5]), ("host", [6, 7])]
 
 
 def test_a_peer_that_was_not_there_is_none() -> None:
