@@ -180,11 +180,14 @@ def _held_up(due: _Due, never: Bool, cell: Int, moment_ns: float) -> Bool:
     The cell had computed then: these are held up on their way, and so is what it sends next.
     """
     between = cell[due.sender].astype(np.int64) << 32 | cell[due.receiver]
-    rows, others = np.flatnonzero(never), np.flatnonzero(due.begun & np.isin(between, between[never]))
-    like = (between[rows, None] == between[others]) & (due.sender[rows, None] != due.sender[others])
-    like &= np.abs(due.start_ns[rows, None] - due.start_ns[others]) <= moment_ns
+    rows, begun = np.flatnonzero(never), np.flatnonzero(due.begun)
+    begun = begun[np.argsort(between[begun], kind="stable")]
+    first, end = (np.searchsorted(between[begun], between[rows], side).tolist() for side in ("left", "right"))
     held = np.zeros(len(never), np.bool_)
-    held[rows] = like.any(axis=1)
+    for n, row in enumerate(rows.tolist()):
+        like = begun[first[n] : end[n]]
+        together = np.abs(due.start_ns[like] - due.start_ns[row]) <= moment_ns
+        held[row] = bool((together & (due.sender[like] != due.sender[row])).any())
     return held
 
 
