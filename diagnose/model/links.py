@@ -12,6 +12,7 @@ from diagnose.measures.switch_pairs import SwitchPairs
 from diagnose.model.elements import Elements
 from diagnose.model.likelihood import gains
 from diagnose.options import ModelOptions
+from reconstruct.numeric.row_runs import run_starts
 
 Side = Literal["tx", "rx"]
 
@@ -127,10 +128,9 @@ def _nics(found: Elements, votes: Float, least_lost_ns: float, options: ModelOpt
 def _side_by_side(found: Elements) -> Float:
     """(s,) what an iteration loses in streams; those of one role and pair lose it together: 0 but in the slowest."""
     order = np.lexsort((-found.lost_ns, found.role, found.dst, found.src))
-    ends = np.stack([found.src, found.dst, found.role])[:, order]
-    first = np.append(True, (ends[:, 1:] != ends[:, :-1]).any(axis=0))
+    slowest = order[run_starts(found.src[order], found.dst[order], found.role[order])]
     lost_ns = np.zeros(len(order))
-    lost_ns[order[first]] = found.lost_ns[order[first]]
+    lost_ns[slowest] = found.lost_ns[slowest]
     return lost_ns
 
 

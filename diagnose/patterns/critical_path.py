@@ -16,6 +16,7 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.timeline import SPAN_NAMES
+from diagnose.patterns.turns import places
 from reconstruct.jit import compiled, to_contiguous
 
 _WAIT, _IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
@@ -122,12 +123,11 @@ def critical_paths(spans: Frame, iterations: Int) -> Iterator[list[Step]]:
     endpoint, iteration, span, start_ns, end_ns = (
         to_contiguous(spans[name]) for name in ("endpoint", "iteration", "span", "start_ns", "end_ns")
     )
-    place = np.full(max(int(iteration.max(initial=0)), int(iterations[-1])) + 2, -1)
-    place[iterations] = np.arange(len(iterations))
-    begin_ns, end_ns, last = _ends(endpoint, iteration, span, start_ns, end_ns, place, len(iterations))
+    place = places(iteration, iterations)
+    begin_ns, until_ns, last = _ends(endpoint, iteration, span, start_ns, end_ns, place, len(iterations))
     for number in np.flatnonzero(last >= 0).tolist():
         lanes = _Lanes(spans, int(iterations[number]))
-        yield _path(lanes, int(begin_ns[number]), int(end_ns[number]), int(last[number]))
+        yield _path(lanes, int(begin_ns[number]), int(until_ns[number]), int(last[number]))
 
 
 @compiled
