@@ -354,9 +354,8 @@ def _job_results(
     """Every job analysed, in the jobs' order."""
     jobs = len(found.jobs)
     results: list[JobResult] = []
-    for result in map_ordered(
-        analyze_job, make_tasks(scene, found, uses, options.diagnosis, tables=options.tables), jobs, options.crew
-    ):
+    task = make_tasks(scene, found, uses, options.diagnosis, tables=options.tables)
+    for result in map_ordered(analyze_job, task, jobs, options.crew):
         announce("analyzing jobs", len(results), jobs)
         results.append(result)
     announce("analyzing jobs", jobs, jobs)

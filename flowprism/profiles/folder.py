@@ -42,7 +42,12 @@ def read_profiles(folder: Path) -> tuple[list[Profile], list[str]]:
 
 
 def read_recordings(folder: Path, *, with_activities: bool = True) -> Recordings:
-    """The same; without activities, memory does not grow by those of every rank.
+    """Read a folder of recordings, file by file.
+
+    Args:
+        folder: holds one file or more of each rank.
+        with_activities: keep them in the profiles; else what each rank did is summed up once its file is read, so that
+            memory does not grow with the number of ranks.
 
     Raises:
         InputError: there is no such folder, or no file of a trace's name in it.

@@ -111,7 +111,7 @@ def _series(name: str, host: str, device: str) -> str:
 
 
 def _wait(url: str, replay: Replay) -> None:
-    """Until it is ready, and a scrape after the last step's says that this one is stored."""
+    """Until it is ready and has stored the last step: it asks for more once a scrape is stored."""
     until_s = time.monotonic() + PATIENCE_S
     while not _answers(url) or replay.scraped < len(replay.steps) + 2:
         assert time.monotonic() < until_s, "prometheus does not start, or does not scrape"

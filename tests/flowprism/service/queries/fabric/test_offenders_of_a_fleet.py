@@ -34,7 +34,7 @@ def late_ratios(number: int, slow_rank: int | None) -> Float:
 
 
 def offenders(slow_host: int | None) -> Int:
-    """Hosts that are named after all jobs, each of hosts drawn anew."""
+    """Hosts that are named after all jobs, each on hosts drawn at random."""
     rng = np.random.default_rng(28)
     members = [rng.permutation(HOSTS)[:MEMBERS] for _ in range(JOBS)]
     late = [
