@@ -89,7 +89,7 @@ def analyze_window(
         _read(location, selection),
         (lake.partition("?")[0],),
         fabric,
-        AnalysisOptions(crew=crew, former=former_layouts(database, window.end_ns)),
+        AnalysisOptions(crew=crew, former=former_layouts(database, window)),
     )
     analysis = replace(analysis, report=analysis.report.model_copy(update={"window": window}))
     return WindowResult(analysis, analysis.report)

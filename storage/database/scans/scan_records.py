@@ -26,7 +26,7 @@ from datamodel.reconstructed.patterns import StoredPatterns
 from datamodel.reports.findings import Event
 from datamodel.reports.layout import FormerLayouts, Groups, Layout
 from datamodel.reports.path_plan import FollowedPlan
-from datamodel.reports.report import JobReport
+from datamodel.reports.report import JobReport, Window
 from datamodel.reports.scan import Scan
 from datamodel.service.alerts import OutgoingAlert
 from datamodel.service.incidents import Incident, IncidentChange
@@ -173,12 +173,17 @@ def layouts(database: Database, name: str) -> list[LayoutRecord]:
         return [_layout(row) for row in connection.execute(query)]
 
 
-def former_layouts(database: Database, before_ns: int) -> FormerLayouts:
-    """The newest layout of each job that began before a time (UTC)."""
-    newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns")).where(LAYOUTS.c.since_ns < before_ns)
+def former_layouts(database: Database, window: Window) -> FormerLayouts:
+    """The newest layout from before a window's end of each job that was there when the window began, or later.
+
+    What the same endpoints ran long ago is another job's layout, though its name is the same.
+    """
+    newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))
+    newest = newest.where(LAYOUTS.c.since_ns < window.end_ns)
     of_job = newest.group_by(LAYOUTS.c.job).subquery()
     same = (LAYOUTS.c.job == of_job.c.job) & (LAYOUTS.c.since_ns == of_job.c.since_ns)
     query = select(JOBS.c.endpoints, LAYOUTS.c.layout).join(LAYOUTS, LAYOUTS.c.job == JOBS.c.id).join(of_job, same)
+    query = query.where(JOBS.c.last_seen_ns >= window.start_ns)
     with database.reading() as connection:
         rows = connection.execute(query.order_by(LAYOUTS.c.since_ns, LAYOUTS.c.job)).all()
     return {frozenset(json.loads(row.endpoints)): Layout.model_validate_json(row.layout) for row in rows}

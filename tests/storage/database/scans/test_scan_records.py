@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from datamodel.reports.findings import Event
 from datamodel.reports.layout import Groups
+from datamodel.reports.report import Window
 from datamodel.service.filters import EventFilter
 from datamodel.service.incidents import IncidentChange
 from storage.database.connection import Database
@@ -18,6 +19,7 @@ from storage.database.jobs.overview import events
 from storage.database.scans.scan_records import (
     ScanResult,
     forget_scans,
+    former_layouts,
     job,
     jobs,
     layouts,
@@ -27,6 +29,8 @@ from storage.database.scans.scan_records import (
     scans,
 )
 from tests.storage.database import results
+
+ENDPOINTS = frozenset({"10.0.0.1", "10.0.0.2"})
 
 
 def test_what_a_scan_left_comes_back(database: Database) -> None:
@@ -106,6 +110,20 @@ def test_layouts_are_kept_when_they_change(database: Database) -> None:
     for end_ns, tp in ((100, 8), (200, 8), (300, 4), (400, 4)):
         save_scan(database, ScanResult(results.kept(end_ns), [results.job(tp=tp)]))
     assert [(one.since_ns, one.layout.tp) for one in layouts(database, "j1")] == [(300, 4), (100, 8)]
+
+
+@pytest.mark.parametrize(
+    ("start_ns", "end_ns", "tp"),
+    [(0, 100, None), (100, 200, 8), (100, 300, 8), (200, 301, 4), (300, 400, 4), (301, 401, None)],
+)
+def test_former_layouts_are_of_jobs_that_the_window_before_showed(
+    database: Database, start_ns: int, end_ns: int, tp: int | None
+) -> None:
+    """Not what the window itself showed, nor what the same endpoints ran long ago."""
+    for seen_ns, size in ((100, 8), (300, 4)):
+        assert save_scan(database, ScanResult(results.kept(seen_ns), [results.job(tp=size)]))
+    found = former_layouts(database, Window(start_ns=start_ns, end_ns=end_ns))
+    assert {ends: layout.tp for ends, layout in found.items()} == ({} if tp is None else {ENDPOINTS: tp})
 
 
 def test_a_layout_known_better_is_the_same_layout(database: Database) -> None:
