@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from strategy.posterior import (
 from strategy.tensor_layout import place_inside_hosts
 from strategy.traffic.silent_edges import complete_edges
 from strategy.traffic.stream_profiles import build_profiles
-from strategy.traffic.traffic_edges import TrafficEdges, build_edges
+from strategy.traffic.traffic_edges import TrafficEdges, build_edges, without_exact_times
 
 OPTIONS = LayoutOptions()
 NO_PAIRS = np.zeros((0, 2), np.int64)
@@ -49,6 +49,7 @@ class InferredLayout:
         role: stream number -> index into ROLES.
         stage: address code -> pipeline stage; 0 for all without a pipeline.
         world_size: GPUs; None where NICs may serve several.
+        log_score: log-likelihood of the program, relative to one that sends whatever any does.
     """
 
     layout: Layout
@@ -56,6 +57,7 @@ class InferredLayout:
     role: dict[int, int]
     stage: dict[int, int]
     world_size: int | None
+    log_score: float = -np.inf
 
 
 # Nothing is known of how a job is parallelized.
@@ -99,9 +101,9 @@ def infer_layout(
     transfers, endpoints = select_current(transfers, endpoints, len(iteration_ends_ns))
     transfers = select_whole(transfers, unreported)
     profiles = build_profiles(transfers, iteration_ends_ns)
-    edges = build_edges(profiles)
+    edges = build_edges(profiles, exact_starts=exact_starts)
     if not exact_starts:
-        edges = replace(edges, variation=np.full(len(edges), np.nan))
+        edges = without_exact_times(edges)
     if not len(edges):
         return UNKNOWN_LAYOUT
     host = _hosts(edges, seats)
@@ -133,6 +135,7 @@ def infer_layout(
         role=_stream_roles(edges, best),
         stage=stage,
         world_size=_world_size(endpoints, seats),
+        log_score=best.log_score,
     )
 
 

@@ -36,9 +36,9 @@ from strategy.candidates.role_table import ROLES
 from strategy.current_members import select_current
 from strategy.options import LayoutOptions
 from strategy.traffic.class_features import SHAPE, TIMING, measure_shape, measure_timing, to_bins
-from strategy.traffic.edge_classes import AT_ONCE, EdgeClass, classify
+from strategy.traffic.edge_classes import EdgeClass, classify
 from strategy.traffic.stream_profiles import build_profiles
-from strategy.traffic.traffic_edges import TrafficEdges, build_edges
+from strategy.traffic.traffic_edges import AT_ONCE, TrafficEdges, build_edges
 
 CASES = [
     *(CaseName("random", n) for n in range(20_000, 22_000)),

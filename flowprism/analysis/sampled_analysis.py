@@ -11,7 +11,7 @@ import numpy as np
 from capture.configured_rates import UNKNOWN_RATE
 from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.cluster.inventory import Inventory
-from datamodel.frame import empty
+from datamodel.frame import Frame, empty
 from datamodel.reconstructed.endpoint_rates import RATES
 from datamodel.reconstructed.operations import OPERATIONS
 from datamodel.reconstructed.streams import Bool, Int, Streams
@@ -35,6 +35,7 @@ from reconstruct.sampled.detectability import iteration_errors, of_samples, of_v
 from reconstruct.sampled.folding.folded_messages import messages
 from reconstruct.sampled.folding.folded_rates import endpoint_rates
 from reconstruct.sampled.folding.folded_samples import points
+from reconstruct.sampled.folding.iteration_phases import begin_at, list_phases
 from reconstruct.sampled.folding.last_position import standstill
 from reconstruct.sampled.jobs.sampled_recognition import FEWEST_ITERATIONS, SampledJob, find_sampled_jobs
 from reconstruct.sampled.jobs.volume_jobs import VolumeJob, jobs_by_volume
@@ -43,6 +44,8 @@ from reconstruct.streams.observations import is_unsampled
 from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
 
+# Connections of so many kinds, by bytes, may be those that end an iteration.
+MOST_PHASES = 4
 # Of the iterations that records show, samples may miss so many at the window's ends.
 MISSED_ENDS = 2
 # Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
@@ -268,23 +271,35 @@ def _strategy(job: SampledJob, progress: ProgressCurves, around: AnalysisContext
     Iterations that a fault made longer have their messages elsewhere: laid over the others they draw boundaries where
     there are none. What is drawn falsely by chance, the other half of the iterations does not draw at the same place.
     Of a job with pairs too faint to be placed, which may be a pipeline's, it gives the members of each ring only.
+    Iterations are drawn to end when some ring does. Which of the phases in which connections end is their end is a
+    hypothesis like the roles: the likeliest program has it.
     """
     lengths = np.diff(job.edges_ns).astype(np.float64)
     longer = float(np.clip(NOISES * noise_ratio(lengths), QUICK_LEAST, QUICK_MOST))
     quick = np.flatnonzero(lengths <= (1 + longer) * np.percentile(lengths, 25)) + 1
-    found = _inferred(job, progress, around, quick)
-    half = len(quick) // 2
+    sent = _messages(job, progress, quick)
+    phases = (0.0, *list_phases(sent, job.edges_ns)[:MOST_PHASES]) if len(sent) else (0.0,)
+    tried = [_inferred(sent, phase, job, around) for phase in phases]
+    best = max(range(len(phases)), key=lambda n: tried[n].log_score)
+    found, half = tried[best], len(quick) // 2
     if half < FEWEST_ITERATIONS:
         return found
-    others = (_inferred(job, progress, around, some).layout for some in (quick[:half], quick[half:]))
+    parts = (_messages(job, progress, some) for some in (quick[:half], quick[half:]))
+    others = (_inferred(part, phases[best], job, around).layout for part in parts)
     return found if any(_sizes(found.layout) == _sizes(other) for other in others) else UNKNOWN_LAYOUT
 
 
-def _inferred(job: SampledJob, progress: ProgressCurves, around: AnalysisContext, iterations: Int) -> InferredLayout:
+def _messages(job: SampledJob, progress: ProgressCurves, iterations: Int) -> Frame:
+    """What some iterations show of the job's messages."""
     sent = messages(progress, job, iterations)
-    rows = sent.take(np.isin(sent["iteration"], iterations))
+    return sent.take(np.isin(sent["iteration"], iterations))
+
+
+def _inferred(sent: Frame, phase: float, job: SampledJob, around: AnalysisContext) -> InferredLayout:
+    """The layout by messages, if iterations begin in a phase of those drawn."""
+    rows, edges_ns = begin_at(sent, job.edges_ns, phase) if phase else (sent, job.edges_ns)
     former = around.former.get(frozenset(around.place.names(job.endpoints)))
-    return infer_layout(rows, job.edges_ns, job.endpoints, around.seats, exact_starts=False, former=former)
+    return infer_layout(rows, edges_ns, job.endpoints, around.seats, exact_starts=False, former=former)
 
 
 def _sizes(layout: Layout) -> tuple[int | None, ...]:

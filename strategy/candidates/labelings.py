@@ -14,8 +14,8 @@ from strategy.closure import Members, tied
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.traffic.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
-from strategy.traffic.edge_classes import AT_ONCE, EdgeClass, classify
-from strategy.traffic.traffic_edges import SAME_BYTES, TrafficEdges
+from strategy.traffic.edge_classes import EdgeClass, classify
+from strategy.traffic.traffic_edges import AT_ONCE, SAME_BYTES, TrafficEdges
 
 
 @dataclass(frozen=True, slots=True)

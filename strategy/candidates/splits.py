@@ -68,8 +68,8 @@ def look_inside(
 ) -> Inside | None:
     """What a labeling leaves inside hosts; None where its groups do not divide the endpoints.
 
-    Without `profiles` no start is known well enough to show who sends in step. `hidden_stages` are those of a pipeline
-    that was not seen; with 0 there is no grid.
+    Without `profiles` no start is known well enough to show who sends in step, or at once. `hidden_stages` are those of
+    a pipeline that was not seen; with 0 there is no grid.
     """
     fit, chains = labeling.fit, labeling.pipelines.chains
     stages = len(chains[0]) if chains else hidden_stages
@@ -78,7 +78,7 @@ def look_inside(
         return None
     rest = len(members) // seen
     gpus = {seats[e].gpus if e in seats else None for e in members.tolist()}
-    at_once, messages = count_messages(edges, labeling.pipelines.edges)
+    at_once, messages = count_messages(edges, labeling.pipelines.edges) if profiles is not None else (None, None)
     known = gpus.pop() if len(gpus) == 1 else None
     in_part = bool(chains) and not np.isin(members, edges.src[edges.edge]).all()
     steps = None

@@ -66,11 +66,12 @@ def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, floa
     partners = np.bincount(pairs // codes, minlength=codes)[ends]
     known = edges.concurrency[chosen]
     known = known[~np.isnan(known)]
+    acts = float(np.median(known)) if len(known) else -1.0
     size, mesh_pairs = _components(src, dst, host)
     period = max(edges.period_ns, 1.0)
     return {
         "both_ways": len(np.intersect1d(src, dst)) / len(ends),
-        "concurrency": float(np.median(known)) if len(known) else -1.0,
+        "concurrency": acts if np.isfinite(acts) else np.nan,
         "partners": float(np.median(partners[partners > 0])) if (partners > 0).any() else 0.0,
         "mesh": 1.0 if size <= 3 else 2.0 * (len(pairs) >= MESH_SHARE * mesh_pairs),
         "transfers": float(np.median(edges.transfers[chosen])),

@@ -10,14 +10,12 @@ from datamodel.reconstructed.streams import Int
 from reconstruct.numeric.medians import group_medians
 from reconstruct.numeric.row_runs import run_starts
 from strategy.traffic.grouped_statistics import runs
-from strategy.traffic.traffic_edges import SAME_BYTES, VARIES, TrafficEdges
+from strategy.traffic.traffic_edges import AT_ONCE, SAME_BYTES, VARIES, TrafficEdges
 
 # Edges of one collective begin within this share of the iteration of one another.
 SAME_START_SHARE = 0.2
 # Transfers of an iteration differ by at most this factor, as a power of two, from one edge of a collective to the next.
 SAME_COUNT_OCTAVES = 1.0
-# From this concurrency on two directions act together; a pipeline takes turns.
-AT_ONCE = 0.5
 # What changes by some deviation from iteration to iteration differs by at most so many from edge to edge.
 DEVIATIONS = 3.0
 

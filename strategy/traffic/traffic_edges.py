@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from datamodel.reconstructed.streams import Float, Int
-from reconstruct.numeric.medians import MAD_TO_SIGMA, row_medians
+from reconstruct.numeric.medians import MAD_TO_SIGMA, medians_of_own_group, row_medians
 from reconstruct.numeric.row_runs import run_starts
 from strategy.traffic.concurrent_messages import lanes
 from strategy.traffic.edge_concurrency import together
@@ -22,6 +22,12 @@ SAME_COUNT = 0.5
 PARALLEL = 0.8
 # Sequence and ready messages, retransmissions and 1 % of lost records change the bytes of an iteration by less.
 VARIES = 0.02
+# From this concurrency on two directions act together; a pipeline takes turns.
+AT_ONCE = 0.5
+# What lasts for a larger share of the iteration may be several messages whose pauses samples do not show.
+BRIDGED_SHARE = 0.3
+# Passes of one iteration begin less than this share of it apart.
+WHOLE_SHARE = 0.75
 # Of fewer iterations a deviation says nothing.
 FEWEST_SIZES = 4
 
@@ -40,7 +46,7 @@ class TrafficEdges:
         first_ns, last_ns: median time of the first and last byte after the iteration's beginning.
         spread: (edges, PARTS) share of its bytes sent in each part of the iteration.
         concurrency: how far it acts together with an edge of the reverse direction that carries alike (1: always at
-            once, 0: they take turns); nan without one.
+            once, 0: they take turns); nan without one, inf where times do not show it.
         streams: (streams,) stream numbers, ascending.
         edge: (streams,) the edge each stream is part of.
         period_ns: length of an iteration.
@@ -66,13 +72,14 @@ class TrafficEdges:
         return len(self.src)
 
 
-def build_edges(found: StreamProfiles) -> TrafficEdges:
+def build_edges(found: StreamProfiles, *, exact_starts: bool = True) -> TrafficEdges:
     """Edges of a job, by source, destination and bytes.
 
     Args:
         found: what each of its streams does in an iteration.
+        exact_starts: whether it is known so well when, that streams of one pair can be compared by it.
     """
-    edge, leader = _merged(found)
+    edge, leader = _merged(found, exact_starts=exact_starts)
     size = np.bincount(edge, found.iteration_bytes, len(leader)).astype(np.float64)
     at_once, messages = lanes(found, edge, len(leader))
     acts = _reverse_together(found, leader, size)
@@ -93,6 +100,26 @@ def build_edges(found: StreamProfiles) -> TrafficEdges:
         edge=edge,
         period_ns=found.period_ns,
     )
+
+
+def without_exact_times(edges: TrafficEdges) -> TrafficEdges:
+    """Edges whose times are known roughly: how they act is what most of those do that carry as much.
+
+    How their bytes change from iteration to iteration is not known. Which iteration a connection's bytes belong to is
+    known to a message only: what begins nearly an iteration from others that carry as much begins with them. Messages
+    that follow on one another are seen as one, which lasts while the other direction's do, be it in turns: edges that
+    send for long and seem to act at once do so in a way that is not known.
+    """
+    alike = runs(edges.iteration_bytes, SAME_BYTES)
+    away = (edges.first_ns - medians_of_own_group(edges.first_ns, alike)) / max(edges.period_ns, 1.0)
+    shift_ns = np.sign(away) * np.floor(np.abs(away) + 1 - WHOLE_SHARE) * edges.period_ns
+    acts = np.where(np.isnan(edges.concurrency), np.nan, medians_of_own_group(edges.concurrency, alike))
+    transfers = medians_of_own_group(edges.transfers.astype(np.float64), alike).astype(np.int64)
+    bridged = medians_of_own_group(edges.last_ns - edges.first_ns, alike) > BRIDGED_SHARE * edges.period_ns
+    acts[bridged & (acts >= AT_ONCE)] = np.inf
+    unknown = np.full(len(edges), np.nan)
+    first_ns, last_ns = edges.first_ns - shift_ns, edges.last_ns - shift_ns
+    return replace(edges, variation=unknown, concurrency=acts, transfers=transfers, first_ns=first_ns, last_ns=last_ns)
 
 
 def deviations(sizes: Float) -> Float:
@@ -116,24 +143,25 @@ def _variation(sizes: Float, src: Int) -> Float:
     return found if exact else np.full(len(found), np.nan)
 
 
-def _merged(found: StreamProfiles) -> tuple[Int, Int]:
+def _merged(found: StreamProfiles, *, exact_starts: bool) -> tuple[Int, Int]:
     """(streams,) edge of each stream, and (edges,) one stream of each: queue pairs of one connection are one edge.
 
-    Streams of one directed pair that carry alike, in as many transfers, at the same time. Each round compares what is
-    left of a pair with its first stream.
+    Streams of one directed pair that carry alike, in as many transfers, at the same time; without exact starts those
+    that carry alike. Each round compares what is left of a pair with its first stream.
     """
     run = runs(found.iteration_bytes, SAME_BYTES)
-    order = np.lexsort([found.number, found.transfers, run, found.dst, found.src])
+    transfers = found.transfers if exact_starts else np.zeros(len(run), np.int64)
+    order = np.lexsort([found.number, transfers, run, found.dst, found.src])
     edge = np.full(len(order), -1, np.int64)
     leaders: list[Int] = []
     count = 0
     while len(order):
-        change = run_starts(*(column[order] for column in (found.src, found.dst, run, found.transfers)))
+        change = run_starts(*(column[order] for column in (found.src, found.dst, run, transfers)))
         group = np.cumsum(change) - 1
         leader = order[change]
         joins = np.array(change)
         rest = np.flatnonzero(~change)
-        joins[rest] = together(found, leader[group[rest]], order[rest]) >= PARALLEL
+        joins[rest] = not exact_starts or together(found, leader[group[rest]], order[rest]) >= PARALLEL
         edge[order[joins]] = count + group[joins]
         leaders.append(leader)
         count += len(leader)

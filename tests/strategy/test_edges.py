@@ -12,7 +12,7 @@ from reconstruct.numeric.ragged_arrays import expanded
 from strategy.current_members import select_current
 from strategy.traffic.grouped_statistics import medians, runs
 from strategy.traffic.stream_profiles import build_profiles
-from strategy.traffic.traffic_edges import TrafficEdges, build_edges
+from strategy.traffic.traffic_edges import TrafficEdges, build_edges, without_exact_times
 
 MS = 1_000_000
 ITERATIONS, PERIOD = 8, 1000 * MS
@@ -186,3 +186,41 @@ def test_where_nothing_is_fixed_the_feed_shows_no_variation() -> None:
     assert np.isnan(job_edges(varying(np.random.default_rng(1), *both), EDGES_NS).variation).all()
     table = job(*both)
     assert np.isnan(job_edges(table.take(table["iteration"] < 3), EDGES_NS).variation).all()
+
+
+def blurred(transfers: Frame) -> TrafficEdges:
+    """Edges of a job as samples show it."""
+    return without_exact_times(build_edges(build_profiles(transfers, EDGES_NS), exact_starts=False))
+
+
+def test_queue_pairs_whose_times_are_not_exact_are_one_edge_by_their_bytes() -> None:
+    """As many messages as samples happened to show, at other times: with exact times they would be three edges."""
+    shown = job((0, 1, 0, 400, [(10, 700)]), (0, 1, 1, 200, [(10, 300), (400, 700)]), (0, 1, 2, 400, [(300, 700)]))
+    assert len(job_edges(shown, EDGES_NS)) == 3
+    assert blurred(shown).iteration_bytes.tolist() == [1200.0]
+
+
+def test_edges_that_carry_alike_act_alike_where_times_are_not_exact() -> None:
+    """Most pairs of stages are seen to take turns, one to act at once."""
+    turns = [one for n in (0, 2, 4) for one in ((n, n + 1, n, 100, FORWARD[4]), (n + 1, n, n + 1, 100, BACKWARD[4]))]
+    once = [(6, 7, 6, 100, FORWARD[4]), (7, 6, 7, 100, FORWARD[4])]
+    acts = job_edges(job(*turns, *once), EDGES_NS).concurrency
+    assert acts.max() > 0.8
+    found = blurred(job(*turns, *once))
+    assert (found.concurrency < 0.5).all()
+    assert np.isnan(found.variation).all()
+
+
+def test_messages_that_seem_one_do_not_show_that_directions_act_at_once() -> None:
+    """Those of stages that follow on one another last as long in both directions; gradients are one indeed."""
+    found = blurred(job((0, 1, 0, 100, [(10, 700)]), (1, 0, 1, 100, [(20, 710)])))
+    assert np.isinf(found.concurrency).all()
+    found = blurred(job((0, 1, 0, 100, [(700, 800)]), (1, 0, 1, 100, [(700, 800)])))
+    assert (found.concurrency > 0.8).all()
+
+
+def test_what_is_counted_to_the_iteration_before_begins_with_others_that_carry_alike() -> None:
+    """Which iteration a connection's bytes belong to is known to a message only."""
+    found = blurred(job((0, 1, 0, 100, [(800, 850)]), (2, 3, 1, 100, [(800, 850)]), (4, 5, 2, 100, [(-200, -150)])))
+    assert found.first_ns.tolist() == pytest.approx([800 * MS] * 3)
+    assert found.last_ns.tolist() == pytest.approx([850 * MS] * 3)

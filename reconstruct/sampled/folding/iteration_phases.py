@@ -1,0 +1,76 @@
+"""Where in the cycle iterations may begin: samples show their length better than which message is the first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.frame import Frame
+from datamodel.reconstructed.streams import Float, Int
+from reconstruct.numeric.medians import group_medians
+from reconstruct.numeric.row_runs import run_starts
+
+# Connections carry alike whose bytes of an iteration agree within this share.
+SAME_BYTES = 0.03
+
+
+def list_phases(sent: Frame, edges_ns: Int) -> list[float]:
+    """Phases in which an iteration may end, as shares of the one drawn, those of the heaviest connections first.
+
+    Every program ends an iteration when something has been sent for the last time, so that is where connections that
+    carry alike begin their longest pause. The phase lies in the middle between that and what is sent next.
+
+    Args:
+        sent: messages, as `TRANSFERS`.
+        edges_ns: (iterations,) end of each.
+    """
+    stream, start, stop, size = _usual(sent, edges_ns)
+    own = np.bincount(stream, size)
+    order = np.argsort(own, kind="stable")
+    kind = np.empty(len(own), np.int64)
+    kind[order] = np.cumsum(np.diff(own[order], prepend=own[order][:1]) > SAME_BYTES * own[order])
+    kinds = sorted(set(kind.tolist()), key=lambda k: -float(own[kind == k].sum()))
+    found = [_longest_pause(start[kind[stream] == k], stop[kind[stream] == k]) for k in kinds]
+    begins = np.sort(start % 1.0)
+    return [float(end + _until_next(begins, end) / 2) % 1.0 for end in found]
+
+
+def begin_at(sent: Frame, edges_ns: Int, phase: float) -> tuple[Frame, Int]:
+    """Messages and ends of iterations that begin at a phase of those drawn; the first of them is not complete."""
+    length = np.diff(edges_ns, prepend=2 * edges_ns[0] - edges_ns[1])
+    moved = edges_ns - length + np.rint(phase * length).astype(np.int64)
+    middle = (sent["start_ns"] + sent["end_ns"]) // 2
+    number = np.searchsorted(moved, middle)
+    inside = number < len(moved)
+    return sent.replace(iteration=number).take(inside), moved
+
+
+def _usual(sent: Frame, edges_ns: Int) -> tuple[Int, Float, Float, Float]:
+    """(stream from 0, start, end, bytes) of each message as it usually is; times as shares of the iteration."""
+    order = np.lexsort([sent["slot"], sent["stream"]])
+    rows = sent.take(order)
+    inside = rows["iteration"].astype(np.int64)
+    begin_ns, length = edges_ns[inside - 1], np.diff(edges_ns)[inside - 1]
+    change = run_starts(rows["stream"], rows["slot"])
+    message = np.cumsum(change) - 1
+    count = int(change.sum())
+    start, stop, size = (
+        group_medians(np.asarray(column, np.float64), message, count)
+        for column in ((rows["start_ns"] - begin_ns) / length, (rows["end_ns"] - begin_ns) / length, rows["bytes"])
+    )
+    stream = np.cumsum(np.diff(rows["stream"][change], prepend=rows["stream"][:1]) != 0)
+    return stream, start, stop, size
+
+
+def _longest_pause(start: Float, stop: Float) -> float:
+    """Phase in which the longest pause between some messages begins, on the circle."""
+    order = np.argsort(start % 1.0, kind="stable")
+    begin = (start % 1.0)[order]
+    until = begin + (stop - start)[order]
+    until = np.maximum.accumulate(np.append(until.max() - 1.0, until))[1:]  # what lasts into the next iteration
+    pause = np.append(begin[1:], begin[0] + 1.0) - until
+    return float(until[int(np.argmax(pause))]) % 1.0
+
+
+def _until_next(begins: Float, phase: float) -> float:
+    """How long after a phase the next message begins, on the circle."""
+    return float(np.min((begins - phase) % 1.0))
