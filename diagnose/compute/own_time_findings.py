@@ -67,7 +67,9 @@ def _subject(job: JobView, cell: Int, who: ComputeHypothesis) -> Subject:
     if who.who == "host" and len(hosts) == 1:
         return Subject(type="host", ids=(job.fabric.host[int(members[0])],))
     names = job.names(members)
-    return Subject(type="group", ids=names, group="tp") if len(names) > 1 else Subject(type="endpoint", ids=names)
+    if len(names) == 1:
+        return Subject(type="endpoint", ids=names)
+    return Subject(type="group", ids=names, group="tp" if who.own.sum() == 1 else None)  # a cell is one tensor group
 
 
 def _places(late: Explanation) -> list[tuple[ComputeHypothesis, float]]:
