@@ -32,10 +32,11 @@ class ModelOptions:
         rival_odds: hypotheses that are at most so many times less likely than the best are suspects ...
         rival_share: if this share of what the best one's streams lost is lost in theirs.
         notice_weight: of notifications that tell on which side of a stream bytes wait.
-        notice_ratio: so many times as many as usual are more.
+        notice_ratio: so many times as many as usual are more; so many times fewer lost packets are far fewer.
         lossy_ratio: so many packets sent again hold up go-back-N transports and halve a TCP window.
         fewest_lost: a stream that would have lost so many packets, and lost far fewer, passes no link that loses them.
-        unknown_cables: of a switch, where the inventory does not list them.
+        unknown_cables: of a switch, where the inventory does not list them; where it lists no switch, this or 2, 4,
+            8 ... times as many.
         slow_sigmas: a stream is slow beyond doubt by so many standard errors.
         slowest: so many of the slowest streams are compared with those of other ends.
         fewest_peers: to compare a stream with.

@@ -27,7 +27,7 @@ class Elements:
         now_bps, normal_bps: (s,) rate, and what it should be.
         lost_ns: (s,) time an iteration loses in the stream.
         slow: (s,) streams that are slower beyond doubt.
-        intact: (s,) streams that lose no packets, where those that are slow do: they pass another link.
+        intact: (s,) streams that lose far fewer packets than those that are slow for it: they pass another link.
     """
 
     src: Int
@@ -196,9 +196,10 @@ def _waits_behind(rates: Rates, shift: Float, error: Float, compared: tuple[Int,
 
 
 def _intact(rates: Rates, interval: Int, lost_ns: Float, options: ModelOptions) -> Bool:
-    """(s,) streams that lose next to no packets of as many as it takes, where loss explains why others are slow.
+    """(s,) streams that lose far fewer packets than slow ones do, where loss explains why these are slow.
 
-    A bad cable or port loses the same share of whatever passes it. Who waits for those packets is slow without any.
+    Only streams that sent enough packets to show it. A bad cable or port loses the same share of whatever passes it.
+    Who waits for those packets is slow without any.
     """
     packets, again = rates.packets[:, interval].sum(axis=1), rates.retransmitted[:, interval].sum(axis=1)
     share = again / np.maximum(packets, 1.0)
