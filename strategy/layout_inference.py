@@ -24,6 +24,7 @@ from strategy.posterior import (
     SEEN,
     SIZE_NAMES,
     Candidate,
+    by_convention,
     find_candidates,
     list_hidden_programs,
     marginal,
@@ -151,7 +152,7 @@ def _layout(
     posterior = merge_sizes(candidates)
     answered = {
         name: (int(value) if name in answers and value is not None and p >= options.decisive else None)
-        for name, (value, p) in marginal(posterior).items()
+        for name, (value, p) in marginal(merge_sizes(by_convention(candidates))).items()
     }
     fixed = tuple(answered.values())
     agreeing = sum(

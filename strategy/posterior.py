@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -162,6 +162,12 @@ def merge_sizes(candidates: Sequence[Candidate]) -> dict[FullSizes, float]:
     for one in candidates:
         found[one.sizes] = found.get(one.sizes, 0.0) + one.probability
     return found
+
+
+def by_convention(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates as likely as the contract for layouts makes them where the feed hides what decides."""
+    weight = [one.probability * (1.0 if one.split is None else one.split.convention) for one in candidates]
+    return [replace(one, probability=own / sum(weight)) for one, own in zip(candidates, weight, strict=True)]
 
 
 def marginal(posterior: Mapping[FullSizes, float]) -> dict[str, tuple[int | None, float]]:

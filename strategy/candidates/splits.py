@@ -27,6 +27,7 @@ class Split:
         replicas: data-parallel replicas among ranks of one gradient ring position.
         local_size: endpoints of a tensor group on one host.
         probability: of this split.
+        convention: times this, it is what the contract for layouts makes of it where the feed hides what decides.
         by_movement: whether it follows from when endpoints send, not from the convention.
     """
 
@@ -34,6 +35,7 @@ class Split:
     replicas: int
     local_size: int
     probability: float
+    convention: float
     by_movement: bool
 
 
@@ -45,6 +47,7 @@ class Inside:
         rest: endpoints of one host and stage that share no group between hosts.
         gpus: GPUs behind each NIC; None where NICs differ or the inventory does not say.
         steps: evidence on which endpoints compute in step; None where there is none.
+        unseen: whether the feed hides who computes in step.
         in_part: whether it would take endpoints that were not seen to show who computes in step.
         at_once, messages: messages of a micro-batch that leave an endpoint at once, and all; None where they differ.
     """
@@ -52,6 +55,7 @@ class Inside:
     rest: int
     gpus: int | None
     steps: StepEvidence | None
+    unseen: bool
     in_part: bool
     at_once: int | None
     messages: int | None
@@ -81,10 +85,10 @@ def look_inside(
     at_once, messages = count_messages(edges, labeling.pipelines.edges) if profiles is not None else (None, None)
     known = gpus.pop() if len(gpus) == 1 else None
     in_part = bool(chains) and not np.isin(members, edges.src[edges.edge]).all()
-    steps = None
+    steps, unseen = None, bool(chains) and rest > 1 and profiles is None
     if chains and rest > 1 and profiles is not None:
         steps = _steps(labeling, profiles, edges, members, seats, options, in_part)
-    return Inside(rest, known, steps, in_part, at_once, messages)
+    return Inside(rest, known, steps, unseen, in_part, at_once, messages)
 
 
 def count_messages(edges: TrafficEdges, chosen: Int) -> tuple[int, int] | tuple[None, None]:
@@ -172,7 +176,9 @@ def split_ranks(inside: Inside, labeling: Labeling, hosts_known: bool, options: 
     local_sizes = _local_sizes(inside, hosts_known, options)
     behind = _behind(inside, labeling, hosts_known, options)
     found = []
-    for local_size, (p_local, moved) in local_sizes.items():
+    unseen = inside.unseen and hosts_known and not inside.in_part
+    for local_size, (p_contract, moved) in local_sizes.items():
+        p_local = _share(local_size == inside.rest, options.whole_host, len(local_sizes)) if unseen else p_contract
         for (tensor, replicas), (p_nic, seen) in behind.items():
             found.append(
                 Split(
@@ -180,6 +186,7 @@ def split_ranks(inside: Inside, labeling: Labeling, hosts_known: bool, options: 
                     inside.rest // local_size * replicas,
                     local_size,
                     p_local * p_nic,
+                    p_contract / p_local if unseen else 1.0,
                     moved and seen,
                 )
             )
@@ -194,13 +201,17 @@ def _local_sizes(inside: Inside, hosts_known: bool, options: LayoutOptions) -> d
     if inside.steps is None:
         # where hosts are unknown, nothing shows that the remaining ranks share one
         whole = options.convention if hosts_known and not inside.in_part else 1 / len(sizes)
-        others = (1 - whole) / (len(sizes) - 1)
-        return {t: (whole if t == inside.rest else others, False) for t in sizes}
+        return {t: (_share(t == inside.rest, whole, len(sizes)), False) for t in sizes}
     log = {t: inside.steps.log_likelihood.get(t, -30.0) for t in sizes}
     top = max(log.values())
     weight = {t: float(np.exp(v - top)) * (1.0 if t == inside.rest else 1 / (len(sizes) - 1)) for t, v in log.items()}
     total = sum(weight.values())
     return {t: (w / total, True) for t, w in weight.items()}
+
+
+def _share(is_whole: bool, whole: float, sizes: int) -> float:
+    """Probability of one of some sizes, where one has `whole` and the others share the rest."""
+    return whole if is_whole else (1 - whole) / (sizes - 1)
 
 
 def _behind(

@@ -112,3 +112,17 @@ def test_the_same_answer_again_changes_little(seen: tuple[Frame, Int, Int, dict[
     again = infer_layout(table, edges_ns, endpoints, known, former=alone.layout)
     assert (again.layout.answer, again.groups) == (alone.layout.answer, alone.groups)
     assert again.layout.confidence == pytest.approx(alone.layout.confidence, abs=0.05)
+
+
+@pytest.mark.parametrize("seen", ["stages"], indirect=True)
+def test_without_exact_starts_the_convention_answers_and_confidence_says_so(
+    seen: tuple[Frame, Int, Int, dict[int, Seat]],
+) -> None:
+    """When endpoints send would show that two ranks of a host are one tensor group; samples do not show it."""
+    table, edges_ns, endpoints, known = seen
+    exact = infer_layout(table, edges_ns, endpoints, known).layout
+    found = infer_layout(table, edges_ns, endpoints, known, exact_starts=False).layout
+    assert (found.tp, found.dp, found.pp) == (exact.tp, exact.dp, exact.pp) == (2, 4, 2)
+    assert exact.confidence > 0.95
+    assert found.confidence == pytest.approx(0.5, abs=0.03)
+    assert {(one.sizes.tp, one.sizes.dp) for one in found.alternatives} >= {(2, 4), (1, 8)}

@@ -27,7 +27,7 @@ def pipeline() -> Labeling:
 @pytest.mark.parametrize("rest", [1, 2, 4, 6, 8])
 def test_probabilities_sum_to_one(rest: int) -> None:
     """Every split is listed, and tensor x replicas is always the same."""
-    found = split_ranks(Inside(rest, 1, None, False, None, None), pipeline(), True, OPTIONS)
+    found = split_ranks(Inside(rest, 1, None, False, False, None, None), pipeline(), True, OPTIONS)
     assert sum(s.probability for s in found) == pytest.approx(1)
     assert {s.tensor * s.replicas for s in found} == {rest}
 
@@ -35,15 +35,28 @@ def test_probabilities_sum_to_one(rest: int) -> None:
 def test_convention_decides_where_nothing_moves() -> None:
     """What never leaves a host is tensor parallelism, and said to rest on the convention."""
     best = max(
-        split_ranks(Inside(8, 1, None, False, None, None), pipeline(), True, OPTIONS), key=lambda s: s.probability
+        split_ranks(Inside(8, 1, None, False, False, None, None), pipeline(), True, OPTIONS),
+        key=lambda s: s.probability,
     )
     assert (best.tensor, best.replicas, best.by_movement) == (8, 1, False)
+
+
+def test_convention_is_no_evidence_where_the_feed_hides_what_moves() -> None:
+    """It still says what is answered, but not how sure that is: half of the programs with stages fill hosts so."""
+    found = split_ranks(Inside(8, 1, None, True, False, None, None), pipeline(), True, OPTIONS)
+    best = max(found, key=lambda s: s.probability)
+    assert (best.tensor, best.probability, best.by_movement) == (8, OPTIONS.whole_host, False)
+    answered = {s.tensor: s.probability * s.convention for s in found}
+    assert answered == pytest.approx({8: OPTIONS.convention} | dict.fromkeys((1, 2, 4), (1 - OPTIONS.convention) / 3))
+    assert sum(s.probability for s in found) == pytest.approx(1)
 
 
 def test_movement_overrules_the_convention() -> None:
     """Two groups of four in step on each host are two replicas."""
     steps = StepEvidence({1: -9.0, 2: -4.0, 4: 6.0, 8: -40.0}, {}, (), 200.0)
-    best = max(split_ranks(Inside(8, 1, steps, False, 1, 1), pipeline(), True, OPTIONS), key=lambda s: s.probability)
+    best = max(
+        split_ranks(Inside(8, 1, steps, False, False, 1, 1), pipeline(), True, OPTIONS), key=lambda s: s.probability
+    )
     assert (best.tensor, best.replicas, best.by_movement) == (4, 2, True)
     assert best.probability > 0.99
 
@@ -55,7 +68,7 @@ def test_messages_that_leave_a_shared_nic_show_its_ranks(
     at_once: int, messages: int, expected: tuple[int, int]
 ) -> None:
     """Eight GPUs behind a NIC: as many messages at once as there are ranks in step, by queue pair."""
-    found = split_ranks(Inside(1, 8, None, False, at_once, messages), pipeline(), True, OPTIONS)
+    found = split_ranks(Inside(1, 8, None, False, False, at_once, messages), pipeline(), True, OPTIONS)
     best = max(found, key=lambda s: s.probability)
     assert (best.tensor, best.replicas) == expected
 
@@ -74,6 +87,6 @@ def test_ranks_behind_a_nic_share_connections_or_not(
 
 def test_unknown_hosts_leave_tensor_open_up_to_queue_pairs() -> None:
     """Four messages at once are four ranks, or one rank's four queue pairs: all divisors, equally likely."""
-    found = split_ranks(Inside(1, None, None, False, 4, 4), pipeline(), False, OPTIONS)
+    found = split_ranks(Inside(1, None, None, False, False, 4, 4), pipeline(), False, OPTIONS)
     assert {(s.tensor, s.replicas) for s in found} == {(1, 1), (2, 1), (4, 1)}
     assert len({round(s.probability, 6) for s in found}) == 1

@@ -23,12 +23,14 @@ from diagnose.diagnosis import DiagnosisOptions
 from diagnose.finding_text import finding_id, percent, severity
 from flowprism.analysis.scan_verdict import SEVERITIES
 from flowprism.service.incidents.incident_matcher import match_findings
+from strategy.assumptions import BY_CONVENTION
+from strategy.options import LayoutOptions
 
 # What makes iterations longer, and ends when they are as short as before.
 SLOWING: frozenset[FindingKind] = frozenset(
     {"straggler", "slow_link", "slow_uplink", "imbalance", "regression", "contention"}
 )
-# A layout that is less sure is no change of one.
+# A layout that is less sure is no change of one. What the convention leaves open is answered alike in every window.
 MIN_CONFIDENCE = 0.9
 # Two windows place the begin of one slowdown apart by less than so many iterations.
 SAME_ONSET_ITERATIONS = 3.0
@@ -110,7 +112,8 @@ def compare_window(
 def _in_force(job: JobReport, known: Baseline | None, report: Report) -> Baseline:
     """The baseline of a job, or the one that begins with this window."""
     layout, window = job.layout, report.window
-    sizes = (layout.tp, layout.cp, layout.ep, layout.dp, layout.pp) if layout.confidence >= MIN_CONFIDENCE else ()
+    least = MIN_CONFIDENCE * (LayoutOptions().whole_host if BY_CONVENTION in layout.assumed else 1.0)
+    sizes = (layout.tp, layout.cp, layout.ep, layout.dp, layout.pp) if layout.confidence >= least else ()
     if known is None:
         return Baseline(job.id, window.start_ns, window.end_ns, sizes=sizes)
     if not known.sizes or not sizes:

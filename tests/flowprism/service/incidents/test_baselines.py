@@ -19,6 +19,7 @@ from datamodel.service.result_rows import Baseline
 from flowprism.analysis.scan_verdict import judge_report
 from flowprism.service.incidents.baselines import ComparedWindow, compare_window
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan
+from strategy.assumptions import BY_CONVENTION
 from tests.storage.database import results
 
 SECOND = 1_000_000_000
@@ -159,6 +160,9 @@ def test_changed_layout_begins_a_baseline() -> None:
     assert scans.baselines["j"].iteration_ns == pytest.approx(3.6e9, rel=0.01)
     scans.run(3.6, 3, layout=LAYOUT.model_copy(update={"dp": 2, "confidence": 0.5}))  # too unsure to be a change
     assert len(scans.events) == 1
+    rests = {"dp": 2, "confidence": 0.5, "assumed": (BY_CONVENTION,)}  # every window answers so
+    scans.run(3.6, 3, layout=LAYOUT.model_copy(update=rests))
+    assert len(scans.events) == 2
 
 
 def test_quicker_pace_of_a_whole_window_is_the_new_baseline() -> None:
