@@ -8,7 +8,7 @@ activity that ended last before it; a span of waiting is no work but leads to th
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,10 +16,8 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.timeline import SPAN_NAMES
-from diagnose.patterns.turns import places
-from reconstruct.jit import compiled, to_contiguous
 
-_WAIT, _IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
+_WAIT, IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
 _NOTHING = -1
 
 
@@ -75,7 +73,7 @@ class _Lane:
         return after - 1 if after else None
 
 
-class _Lanes:
+class Lanes:
     """The lane of each endpoint in one iteration, made when the path comes to it: it passes few of them."""
 
     def __init__(self, spans: Frame, iteration: int | None = None) -> None:
@@ -91,7 +89,7 @@ class _Lanes:
             spans, of = self._spans, self._spans["endpoint"]
             first, end = np.searchsorted(of, np.array([endpoint, endpoint + 1], of.dtype)).tolist()
             start_ns, end_ns = spans["start_ns"][first:end], spans["end_ns"][first:end]
-            is_work = (spans["span"][first:end] != _IDLE) & (end_ns > start_ns)
+            is_work = (spans["span"][first:end] != IDLE) & (end_ns > start_ns)
             if self._iteration is not None:
                 is_work &= spans["iteration"][first:end] == self._iteration
             order = np.lexsort((start_ns, end_ns))
@@ -105,50 +103,16 @@ def critical_path(spans: Frame) -> list[Step]:
     Args:
         spans: of that iteration, of all endpoints that took part.
     """
-    is_work = (spans["span"] != _IDLE) & (spans["end_ns"] > spans["start_ns"])
+    is_work = (spans["span"] != IDLE) & (spans["end_ns"] > spans["start_ns"])
     work = spans.take(np.flatnonzero(is_work)).sort("endpoint")
     if len(work) == 0:
         return []
     last = int(np.lexsort((-work["endpoint"], work["end_ns"]))[-1])
-    return _path(_Lanes(work), int(work["start_ns"].min()), int(work["end_ns"][last]), int(work["endpoint"][last]))
+    return trace_back(Lanes(work), int(work["start_ns"].min()), int(work["end_ns"][last]), int(work["endpoint"][last]))
 
 
-def critical_paths(spans: Frame, iterations: Int) -> Iterator[list[Step]]:
-    """The paths of some iterations, those without spans left out.
-
-    Args:
-        spans: of a job, by endpoint.
-        iterations: their numbers, ascending.
-    """
-    endpoint, iteration, span, start_ns, end_ns = (
-        to_contiguous(spans[name]) for name in ("endpoint", "iteration", "span", "start_ns", "end_ns")
-    )
-    place = places(iteration, iterations)
-    begin_ns, until_ns, last = _ends(endpoint, iteration, span, start_ns, end_ns, place, len(iterations))
-    for number in np.flatnonzero(last >= 0).tolist():
-        lanes = _Lanes(spans, int(iterations[number]))
-        yield _path(lanes, int(begin_ns[number]), int(until_ns[number]), int(last[number]))
-
-
-@compiled
-def _ends(
-    endpoint: Int, iteration: Int, span: Int, start_ns: Int, end_ns: Int, place: Int, count: int
-) -> tuple[Int, Int, Int]:
-    """(count,) first begin, last end, and the first endpoint that ends then, of each iteration; -1 without work."""
-    begin, until, last = np.zeros(count, np.int64), np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    for row in range(len(endpoint)):
-        at = place[iteration[row]]
-        if at < 0 or span[row] == _IDLE or end_ns[row] <= start_ns[row]:
-            continue
-        if last[at] < 0 or start_ns[row] < begin[at]:
-            begin[at] = start_ns[row]
-        if last[at] < 0 or end_ns[row] > until[at]:
-            until[at], last[at] = end_ns[row], endpoint[row]
-    return begin, until, last
-
-
-def _path(lanes: _Lanes, begin_ns: int, time_ns: int, at: int) -> list[Step]:
-    """The path back from the endpoint that ended last."""
+def trace_back(lanes: Lanes, begin_ns: int, time_ns: int, at: int) -> list[Step]:
+    """The path back to a begin from an end, and the endpoint that ended then."""
     steps: list[Step] = []
     waiter, been = -1, {at}
     while time_ns > begin_ns:

@@ -15,8 +15,8 @@ from datamodel.reconstructed.patterns import FUNCTION_NAMES, FUNCTIONS
 from datamodel.reconstructed.streams import Float, Int
 from datamodel.reconstructed.transfers import ROLES
 from diagnose.patterns.busiest_span import busiest_spans
-from diagnose.patterns.critical_path import critical_paths
 from diagnose.patterns.lateness import MIN_ITERATIONS
+from diagnose.patterns.paths_by_iteration import critical_paths
 from diagnose.patterns.run_medians import medians_of_peers, run_medians
 from diagnose.patterns.turns import FUNCTION_OF_SPAN, Turns, find_turns, in_order, places, to_forward
 from reconstruct.jit import compiled, to_contiguous
