@@ -167,7 +167,8 @@ def merge_sizes(candidates: Sequence[Candidate]) -> dict[FullSizes, float]:
 def by_convention(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Candidates as likely as the contract for layouts makes them where the feed hides what decides."""
     weight = [one.probability * (1.0 if one.split is None else one.split.convention) for one in candidates]
-    return [replace(one, probability=own / sum(weight)) for one, own in zip(candidates, weight, strict=True)]
+    total = sum(weight)
+    return [replace(one, probability=own / total) for one, own in zip(candidates, weight, strict=True)]
 
 
 def marginal(posterior: Mapping[FullSizes, float]) -> dict[str, tuple[int | None, float]]:

@@ -45,7 +45,7 @@ from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layo
 from strategy.placement import Seat
 
 # Connections of so many kinds, by bytes, may be those that end an iteration.
-MOST_PHASES = 4
+MOST_KINDS = 4
 # Of the iterations that records show, samples may miss so many at the window's ends.
 MISSED_ENDS = 2
 # Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
@@ -278,7 +278,7 @@ def _strategy(job: SampledJob, progress: ProgressCurves, around: AnalysisContext
     longer = float(np.clip(NOISES * noise_ratio(lengths), QUICK_LEAST, QUICK_MOST))
     quick = np.flatnonzero(lengths <= (1 + longer) * np.percentile(lengths, 25)) + 1
     sent = _messages(job, progress, quick)
-    phases = (0.0, *list_phases(sent, job.edges_ns)[:MOST_PHASES]) if len(sent) else (0.0,)
+    phases = list_phases(sent, job.edges_ns, MOST_KINDS)
     tried = [_inferred(sent, phase, job, around) for phase in phases]
     best = max(range(len(phases)), key=lambda n: tried[n].log_score)
     found, half = tried[best], len(quick) // 2

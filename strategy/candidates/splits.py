@@ -27,7 +27,8 @@ class Split:
         replicas: data-parallel replicas among ranks of one gradient ring position.
         local_size: endpoints of a tensor group on one host.
         probability: of this split.
-        convention: times this, it is what the contract for layouts makes of it where the feed hides what decides.
+        convention: factor to the probability that the contract for layouts gives it where the feed hides what decides;
+            1 elsewhere.
         by_movement: whether it follows from when endpoints send, not from the convention.
     """
 

@@ -13,25 +13,33 @@ from reconstruct.numeric.row_runs import run_starts
 SAME_BYTES = 0.03
 
 
-def list_phases(sent: Frame, edges_ns: Int) -> list[float]:
-    """Phases in which an iteration may end, as shares of the one drawn, those of the heaviest connections first.
+def list_phases(sent: Frame, edges_ns: Int, most: int) -> list[float]:
+    """Phases in which an iteration may begin, as shares of the one drawn: where that begins, and others.
 
     Every program ends an iteration when something has been sent for the last time, so that is where connections that
-    carry alike begin their longest pause. The phase lies in the middle between that and what is sent next.
+    carry alike begin their longest pause. The phase lies in the middle between that and what is sent next; phases
+    before the same message are one. Those of the heaviest connections come first.
 
     Args:
         sent: messages, as `TRANSFERS`.
         edges_ns: (iterations,) end of each.
+        most: of so many kinds of connections, by bytes, the ends are looked at.
     """
+    if not len(sent):
+        return [0.0]
     stream, start, stop, size = _usual(sent, edges_ns)
     own = np.bincount(stream, size)
     order = np.argsort(own, kind="stable")
     kind = np.empty(len(own), np.int64)
     kind[order] = np.cumsum(np.diff(own[order], prepend=own[order][:1]) > SAME_BYTES * own[order])
-    kinds = sorted(set(kind.tolist()), key=lambda k: -float(own[kind == k].sum()))
-    found = [_longest_pause(start[kind[stream] == k], stop[kind[stream] == k]) for k in kinds]
+    heaviest = np.argsort(-np.bincount(kind, own), kind="stable")[:most]
     begins = np.sort(start % 1.0)
-    return [float(end + _until_next(begins, end) / 2) % 1.0 for end in found]
+    found = {0: 0.0}  # number of the message that is sent next -> phase
+    for k in heaviest.tolist():
+        end = _longest_pause(start[kind[stream] == k], stop[kind[stream] == k])
+        following = int(np.searchsorted(begins, end)) % len(begins)
+        found.setdefault(following, (end + (begins[following] - end) % 1.0 / 2) % 1.0)
+    return list(found.values())
 
 
 def begin_at(sent: Frame, edges_ns: Int, phase: float) -> tuple[Frame, Int]:
@@ -69,8 +77,3 @@ def _longest_pause(start: Float, stop: Float) -> float:
     until = np.maximum.accumulate(np.append(until.max() - 1.0, until))[1:]  # what lasts into the next iteration
     pause = np.append(begin[1:], begin[0] + 1.0) - until
     return float(until[int(np.argmax(pause))]) % 1.0
-
-
-def _until_next(begins: Float, phase: float) -> float:
-    """How long after a phase the next message begins, on the circle."""
-    return float(np.min((begins - phase) % 1.0))
