@@ -15,6 +15,7 @@ from datamodel.service.filters import EventFilter, JobFilter
 from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import REQUESTED, WATCH, JobRecord
 from storage.database.connection import Database
+from storage.database.newest_rows import newest_rows
 from storage.database.scans.scan_records import read_job
 from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
@@ -181,12 +182,9 @@ def labels(database: Database, names: Sequence[str]) -> dict[str, str]:
 
 def newest_layouts(database: Database, names: Sequence[str]) -> dict[str, Layout]:
     """The newest layout of each of some jobs, by job."""
-    newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))
-    newest = newest.where(LAYOUTS.c.job.in_(names[:_MOST_NAMES])).group_by(LAYOUTS.c.job)
-    of_job = newest.subquery()
-    same = and_(LAYOUTS.c.job == of_job.c.job, LAYOUTS.c.since_ns == of_job.c.since_ns)
+    newest = newest_rows(LAYOUTS, "since_ns", LAYOUTS.c.job.in_(names[:_MOST_NAMES]))
     with database.reading() as connection:
-        rows = connection.execute(select(LAYOUTS.c.job, LAYOUTS.c.layout).join(of_job, same)).all()
+        rows = connection.execute(select(LAYOUTS.c.job, LAYOUTS.c.layout).join(*newest)).all()
     return {row.job: Layout.model_validate_json(row.layout) for row in rows}
 
 

@@ -6,22 +6,20 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from datamodel.service.result_rows import Baseline
 from storage.database.connection import Database, upsert
+from storage.database.newest_rows import newest_rows
 from storage.database.tables import BASELINES
 
 
 def newest_baselines(database: Database, jobs: Collection[str], at_ns: int) -> dict[str, Baseline]:
     """Return the baseline of each of some jobs that was in force at a time (UTC), by job."""
-    made = select(BASELINES.c.job, func.max(BASELINES.c.made_ns).label("made_ns"))
-    made = made.where(BASELINES.c.job.in_(jobs) & (BASELINES.c.made_ns <= at_ns)).group_by(BASELINES.c.job)
-    newest = made.subquery()
-    same = (BASELINES.c.job == newest.c.job) & (BASELINES.c.made_ns == newest.c.made_ns)
+    newest = newest_rows(BASELINES, "made_ns", BASELINES.c.job.in_(jobs), BASELINES.c.made_ns <= at_ns)
     with database.reading() as connection:
-        rows = connection.execute(select(BASELINES).join(newest, same)).all()
+        rows = connection.execute(select(BASELINES).join(*newest)).all()
     found = (Baseline(**{**row._asdict(), "sizes": tuple(json.loads(row.sizes))}) for row in rows)
     return {one.job: one for one in found}
 

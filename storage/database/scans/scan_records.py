@@ -34,6 +34,7 @@ from datamodel.service.result_rows import Baseline, JobRecord, LayoutRecord, Rol
 from storage.database.connection import Database, insert_new, upsert, upsert_selected
 from storage.database.incidents.alerts import write_alerts
 from storage.database.incidents.incident_records import incident_rows, write_changes
+from storage.database.newest_rows import newest_rows
 from storage.database.scans.baselines import write_baselines
 from storage.database.scans.endpoint_patterns import write_patterns
 from storage.database.scans.path_plans import write_path_plans
@@ -178,11 +179,8 @@ def former_layouts(database: Database, window: Window) -> FormerLayouts:
 
     What the same endpoints ran long ago is another job's layout, though its name is the same.
     """
-    newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))
-    newest = newest.where(LAYOUTS.c.since_ns < window.end_ns)
-    of_job = newest.group_by(LAYOUTS.c.job).subquery()
-    same = (LAYOUTS.c.job == of_job.c.job) & (LAYOUTS.c.since_ns == of_job.c.since_ns)
-    query = select(JOBS.c.endpoints, LAYOUTS.c.layout).join(LAYOUTS, LAYOUTS.c.job == JOBS.c.id).join(of_job, same)
+    newest = newest_rows(LAYOUTS, "since_ns", LAYOUTS.c.since_ns < window.end_ns)
+    query = select(JOBS.c.endpoints, LAYOUTS.c.layout).join(LAYOUTS, LAYOUTS.c.job == JOBS.c.id).join(*newest)
     query = query.where(JOBS.c.last_seen_ns >= window.start_ns)
     with database.reading() as connection:
         rows = connection.execute(query.order_by(LAYOUTS.c.since_ns, LAYOUTS.c.job)).all()
@@ -268,11 +266,9 @@ def _write_jobs(connection: Connection, rows: list[dict[str, object]], seen_ns: 
 
 def _new_layouts(connection: Connection, reports: Sequence[JobReport], since_ns: int) -> list[dict[str, object]]:
     """A row for each layout that is not what it was; the row from before where only its confidence is another."""
-    newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))
-    newest = newest.where(LAYOUTS.c.job.in_([report.id for report in reports]) & (LAYOUTS.c.since_ns <= since_ns))
-    of_job = newest.group_by(LAYOUTS.c.job).subquery()
-    same = (LAYOUTS.c.job == of_job.c.job) & (LAYOUTS.c.since_ns == of_job.c.since_ns)
-    before = {row.job: _layout(row) for row in connection.execute(select(LAYOUTS).join(of_job, same))}
+    known = LAYOUTS.c.job.in_([report.id for report in reports]), LAYOUTS.c.since_ns <= since_ns
+    newest = select(LAYOUTS).join(*newest_rows(LAYOUTS, "since_ns", *known))
+    before = {row.job: _layout(row) for row in connection.execute(newest)}
     found = []
     for now in (LayoutRecord(report.id, since_ns, report.layout, report.groups) for report in reports):
         then = before.get(now.job)
