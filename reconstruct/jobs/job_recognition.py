@@ -272,7 +272,7 @@ def _cut_alike(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> list[Job]:
     """
     iterations = [len(job.edges) for job in jobs]
     if 2 * max(iterations, default=0) < 3 * min(iterations, default=1):
-        return jobs  # none holds two of another's; who meets whom need not be found again
+        return jobs  # none holds two of another's; contacts need not be found again
     names = [name or f"address {code}" for code, name in enumerate(traffic.hosts or [None] * len(axes.addresses))]
     near: dict[int, list[int]] = {}
     for a, b in sorted(find_contacts(traffic.streams, [job.endpoints for job in jobs], names, traffic.large) or ()):

@@ -86,10 +86,10 @@ def look_inside(
     at_once, messages = count_messages(edges, labeling.pipelines.edges) if profiles is not None else (None, None)
     known = gpus.pop() if len(gpus) == 1 else None
     in_part = bool(chains) and not np.isin(members, edges.src[edges.edge]).all()
-    steps, unseen = None, bool(chains) and rest > 1 and profiles is None
-    if chains and rest > 1 and profiles is not None:
+    divided, steps = bool(chains) and rest > 1, None
+    if divided and profiles is not None:
         steps = _steps(labeling, profiles, edges, members, seats, options, in_part)
-    return Inside(rest, known, steps, unseen, in_part, at_once, messages)
+    return Inside(rest, known, steps, divided and profiles is None, in_part, at_once, messages)
 
 
 def count_messages(edges: TrafficEdges, chosen: Int) -> tuple[int, int] | tuple[None, None]:

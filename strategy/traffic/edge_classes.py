@@ -8,8 +8,7 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Int
 from reconstruct.numeric.medians import group_medians
-from reconstruct.numeric.row_runs import run_starts
-from strategy.traffic.grouped_statistics import runs
+from reconstruct.numeric.row_runs import run_starts, runs
 from strategy.traffic.traffic_edges import AT_ONCE, SAME_BYTES, VARIES, TrafficEdges
 
 # Edges of one collective begin within this share of the iteration of one another.

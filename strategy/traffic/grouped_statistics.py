@@ -1,4 +1,4 @@
-"""Statistics of runs of rows that belong together: medians by owner, and which values are alike."""
+"""Medians of rows by their owner."""
 
 from __future__ import annotations
 
@@ -32,13 +32,4 @@ def _medians(values: Float, owner: Int, end: Int) -> Float:
         own = np.sort(grouped[cursor[n] : end[n]])
         if len(own):
             found[n] = own[(len(own) - 1) // 2]
-    return found
-
-
-def runs(values: Float, step_share: float | Float, step: float = 0.0) -> Int:
-    """(n,) number of the run each value is in: the next larger one exceeds it by at most `step` and `step_share`."""
-    order = np.argsort(values, kind="stable")
-    ascending, share = values[order], np.broadcast_to(step_share, len(values))[order]
-    found = np.empty(len(values), np.int64)
-    found[order] = np.cumsum(np.diff(ascending, prepend=ascending[:1]) > step + share * np.abs(ascending))
     return found

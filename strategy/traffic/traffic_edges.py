@@ -8,10 +8,9 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA, medians_of_own_group, row_medians
-from reconstruct.numeric.row_runs import run_starts
+from reconstruct.numeric.row_runs import run_starts, runs
 from strategy.traffic.concurrent_messages import lanes
 from strategy.traffic.edge_concurrency import together
-from strategy.traffic.grouped_statistics import runs
 from strategy.traffic.stream_profiles import StreamProfiles
 
 # Bytes an iteration of two streams agree within this share (sequence and ready messages differ by some).

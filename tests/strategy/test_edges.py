@@ -9,8 +9,9 @@ from datamodel.frame import Frame, concat
 from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.transfers import TRANSFERS
 from reconstruct.numeric.ragged_arrays import expanded
+from reconstruct.numeric.row_runs import runs
 from strategy.current_members import select_current
-from strategy.traffic.grouped_statistics import medians, runs
+from strategy.traffic.grouped_statistics import medians
 from strategy.traffic.stream_profiles import build_profiles
 from strategy.traffic.traffic_edges import TrafficEdges, build_edges, without_exact_times
 

@@ -7,7 +7,7 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.medians import group_medians
-from reconstruct.numeric.row_runs import run_starts
+from reconstruct.numeric.row_runs import run_starts, runs
 
 # Connections carry alike whose bytes of an iteration agree within this share.
 SAME_BYTES = 0.03
@@ -28,10 +28,8 @@ def list_phases(sent: Frame, edges_ns: Int, most: int) -> list[float]:
     if not len(sent):
         return [0.0]
     stream, start, stop, size = _usual(sent, edges_ns)
-    own = np.bincount(stream, size)
-    order = np.argsort(own, kind="stable")
-    kind = np.empty(len(own), np.int64)
-    kind[order] = np.cumsum(np.diff(own[order], prepend=own[order][:1]) > SAME_BYTES * own[order])
+    own = np.bincount(stream, size).astype(np.float64)
+    kind = runs(own, SAME_BYTES)
     heaviest = np.argsort(-np.bincount(kind, own), kind="stable")[:most]
     begins = np.sort(start % 1.0)
     found = {0: 0.0}  # number of the message that is sent next -> phase
