@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -107,40 +108,44 @@ def slow_links(
     than all of these.
     """
     where = SwitchPairs(rates, fabric)
-    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
-    votes, counts = notified(rates, notices, edges_ns, compared.interval, compared.baseline, told.slow, options)
-    found, score = _one_by_one(told, where, votes, counts, compared, options)
+    losses = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
+    votes, counts = notified(rates, notices, edges_ns, compared.interval, compared.baseline, losses.slow, options)
+    everything = link_hypotheses(losses, where, votes, compared.least_lost_ns, options)
+    found, score = _one_by_one(everything, losses, where, votes, counts, compared, options)
     if fabric.switch or not len(compared.baseline):
         return found
-    everything = link_hypotheses(told, where, votes, compared.least_lost_ns, options)
     shared = [h for h in everything if not h.named and h.likelihood > options.sure_scattered and h.shows.sum() >= 2]
-    return [_slow_link(told, [(shared[0], 1.0)], counts)] if shared and shared[0].score > score else found
+    return [_slow_link(losses, [(shared[0], 1.0)], counts)] if shared and shared[0].score > score else found
 
 
 def _one_by_one(
-    told: Elements,
+    ordered: Sequence[LinkHypothesis],
+    losses: Elements,
     where: SwitchPairs,
     votes: Float,
     counts: Notified | None,
     compared: ComparedIterations,
     options: ModelOptions,
 ) -> tuple[list[SlowLink], float]:
-    """The links that somebody can be sent to, and the sum of their scores; several at once are so much less likely."""
+    """The links with a place to go to, and the sum of their scores; several at once are so much less likely.
+
+    `ordered` are the hypotheses on all losses, the best first.
+    """
     found: list[SlowLink] = []
     score, sure = 0.0, compared.sure
     while True:
-        ordered = link_hypotheses(told, where, votes, compared.least_lost_ns, options)
         ordered = [h for h in ordered if h.likelihood > sure]
         if not any(h.named for h in ordered):
             return found, score
-        near = suspects(ordered, told.lost_ns, options)
+        near = suspects(ordered, losses.lost_ns, options)
         best = near[0][0]
         shared = [n for n, link in enumerate(found) if link.endpoint is None]
         if best.endpoint is None and shared:
-            found[shared[0]] = _joined(found[shared[0]], told, best)
+            found[shared[0]] = _joined(found[shared[0]], losses, best)
         else:
-            found.append(_slow_link(told, near, counts))
-        told = _without(told, best)
+            found.append(_slow_link(losses, near, counts))
+        losses = _without(losses, best)
+        ordered = link_hypotheses(losses, where, votes, compared.least_lost_ns, options)
         score += best.score - (float(np.log(options.rival_odds)) if len(found) > 1 else 0.0)
         sure = max(compared.sure, options.sure_among_peers)
 
@@ -154,26 +159,26 @@ def slowest_loss_ns(
     activations before its gradients, so what both lose adds up.
     """
     where = SwitchPairs(rates, fabric)
-    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
-    most = told.lost_ns.max(initial=0.0)
-    slow = np.flatnonzero(told.slow)
-    for side in (told.src[slow], told.dst[slow]):
+    losses = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
+    most = losses.lost_ns.max(initial=0.0)
+    slow = np.flatnonzero(losses.slow)
+    for side in (losses.src[slow], losses.dst[slow]):
         (endpoint, _), row = np.unique(np.stack([side, rates.role[slow]]), axis=1, return_inverse=True)
         of_role_ns = np.zeros(len(endpoint))
-        np.maximum.at(of_role_ns, row.ravel(), told.lost_ns[slow])
+        np.maximum.at(of_role_ns, row.ravel(), losses.lost_ns[slow])
         most = max(most, np.bincount(endpoint, of_role_ns).max(initial=0.0))
     return float(most)
 
 
-def _slow_link(told: Elements, near: list[tuple[LinkHypothesis, float]], counts: Notified | None) -> SlowLink:
+def _slow_link(losses: Elements, near: list[tuple[LinkHypothesis, float]], counts: Notified | None) -> SlowLink:
     best = near[0][0]
     likely = tuple(LinkSuspect(h.endpoint, h.switch, share) for h, share in near)
-    lost = np.where(best.shows, told.lost_ns, 0.0)
-    link = SlowLink(likely, best.direction, best.shows, told.now_bps, told.normal_bps, lost)
+    lost = np.where(best.shows, losses.lost_ns, 0.0)
+    link = SlowLink(likely, best.direction, best.shows, losses.now_bps, losses.normal_bps, lost)
     return replace(link, notified=counts) if counts is not None and best.shows[counts.stream] else link
 
 
-def _joined(link: SlowLink, told: Elements, further: LinkHypothesis) -> SlowLink:
+def _joined(link: SlowLink, losses: Elements, further: LinkHypothesis) -> SlowLink:
     """Slow cables of several switches as one fault: what fills one of them fills others."""
     each = 1 / (1 + len(link.among) + 1)
     switches = (link.switch, *link.among, *(() if further.switch in link.among else (further.switch,)))
@@ -181,17 +186,17 @@ def _joined(link: SlowLink, told: Elements, further: LinkHypothesis) -> SlowLink
         link,
         suspects=tuple(LinkSuspect(None, name, each) for name in switches),
         slow=link.slow | further.shows,
-        lost_ns=np.where(further.shows, told.lost_ns, link.lost_ns),
+        lost_ns=np.where(further.shows, losses.lost_ns, link.lost_ns),
     )
 
 
-def _without(told: Elements, hypothesis: LinkHypothesis) -> Elements:
+def _without(losses: Elements, hypothesis: LinkHypothesis) -> Elements:
     """The elements without those of a hypothesis."""
     left = np.where(hypothesis.own, np.nan, 1.0)
     return replace(
-        told,
-        shift=told.shift * left,
-        behind=told.behind & ~hypothesis.own,
-        slow=told.slow & ~hypothesis.own,
-        lost_ns=np.where(hypothesis.own, 0.0, told.lost_ns),
+        losses,
+        shift=losses.shift * left,
+        behind=losses.behind & ~hypothesis.own,
+        slow=losses.slow & ~hypothesis.own,
+        lost_ns=np.where(hypothesis.own, 0.0, losses.lost_ns),
     )
