@@ -139,7 +139,11 @@ def _each_job(stores: Stores, now_ns: int) -> Iterator[Metric]:
             "By the worst open incident, else against the norm.",
             lambda row: row.slowdown_ratio,
         ),
-        ("lost_gpu_hours", "GPU-hours lost to incidents since midnight UTC.", lambda row: row.gpu_hours_lost),
+        (
+            "lost_gpu_hours",
+            "GPU-hours lost since midnight UTC, to incidents, pauses and interruptions.",
+            lambda row: row.gpu_hours_lost,
+        ),
     )
     for what, text, read in measures:
         known = {name[row.id]: value for row in rows if (value := read(row)) is not None}

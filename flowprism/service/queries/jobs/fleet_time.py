@@ -17,11 +17,11 @@ from datamodel.service.filters import EventFilter
 from datamodel.service.result_rows import JobRecord
 from diagnose.eviction.advice import slow_host
 from diagnose.training_time.account import training_time
-from diagnose.training_time.fleet import AccountPiece, JobAccount, fleet_time
+from diagnose.training_time.fleet import AccountPiece, JobAccount, fleet_time, lost
 from diagnose.training_time.intervals import PAUSES, job_intervals, loses_progress, merged
 from diagnose.training_time.membership_times import membership_times
 from flowprism.service.queries.inventory import in_force
-from flowprism.service.queries.jobs.training_days import LOOKBACK_NS, lifetime, step_times
+from flowprism.service.queries.jobs.accounted_time import LOOKBACK_NS, lifetime, step_times
 from flowprism.service.queries.lake import kept
 from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.stores import Stores
@@ -57,6 +57,21 @@ def fleet_training_time(stores: Stores, viewer: Viewer, now_ns: int, days: int =
         return fleet_time(window, _accounts(stores, viewer.tenant, window, names), names)
 
     return stores.at_hand.once("fleet time", (viewer.tenant, window, known), answer)
+
+
+def lost_since_midnight(stores: Stores, viewer: Viewer, now_ns: int) -> Mapping[str, float | None]:
+    """GPU-hours that jobs lost since the clock's midnight, UTC, by the accounts of today.
+
+    None of a job whose number of GPUs is unknown; a job that was not seen since then is left out. What a page, the API
+    or a metric says was lost is this, so that it is what `fleet_training_time` of one day says.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    today = fleet_training_time(stores, viewer, now_ns, 1)
+    if today.window.start_ns != now_ns // DAY_NS * DAY_NS:
+        return {}
+    return {one.job: None if one.spent is None else lost(one.spent) for one in today.jobs}
 
 
 def _accounts(stores: Stores, tenant: str | None, window: Window, host_of: Mapping[str, str]) -> Iterator[JobAccount]:

@@ -1,4 +1,4 @@
-"""How fast a job goes: its trend, its norm, and what being slower cost, from stretches of time."""
+"""How fast a job goes: its trend and its norm, from stretches of time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class IterationPace:
     norm_s: float | None
     slowdown_ratio: float | None
     slowdown_span_ns: tuple[int, int] | None
-    gpu_hours_lost: float | None
 
 
 def recent(database: Database, names: Sequence[str], end_ns: int) -> dict[str, Recent]:
@@ -44,10 +43,8 @@ def recent(database: Database, names: Sequence[str], end_ns: int) -> dict[str, R
     return {name: Recent(minutes[name], hours[name]) for name in names}
 
 
-def pace(
-    past: Recent, end_ns: int, clock_ns: int, world_size: int | None, worst: Incident | None = None
-) -> IterationPace:
-    """A job's pace up to `end_ns`, the newest that is known of it; what it lost counts from the clock's midnight, UTC.
+def pace(past: Recent, end_ns: int, worst: Incident | None = None) -> IterationPace:
+    """A job's pace up to `end_ns`, UTC, the newest that is known of it.
 
     The norm is the median over stretches without a finding. How much slower the job is comes from the open incident
     that slows it most, `worst`: the newest stretch may have recovered, or be part healthy and part slow. Without one it
@@ -61,8 +58,7 @@ def pace(
     slow_ns = None if slowdown is None else span_ns
     if worst is not None:
         slowdown, slow_ns = worst.slowdown_ratio, worst.measured_ns
-    lost = None if world_size is None else world_size * _lost_hours(past, _whole(clock_ns, DAY_NS))
-    return IterationPace(_trend(past, end_ns), now_s, span_ns, norm_s, slowdown, slow_ns, lost)
+    return IterationPace(_trend(past, end_ns), now_s, span_ns, norm_s, slowdown, slow_ns)
 
 
 def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) -> Trend:
@@ -95,20 +91,6 @@ def _norm_s(past: Recent) -> float | None:
     if len(clean) < _ENOUGH:
         clean += [_mean_s(one) for one in past.minutes if one.iterations and one.severity is None]
     return median(clean) if len(clean) >= _ENOUGH else None
-
-
-def _lost_hours(past: Recent, since_ns: int) -> float:
-    """Hours that findings cost since then: whole hours, and the minutes behind the last of them."""
-    counted_ns = max((one.start_ns + one.length_ns for one in past.hours), default=since_ns)
-    behind_ns = max(counted_ns, since_ns)
-    wrong = [one for one in past.hours if one.severity is not None and one.start_ns >= since_ns]
-    wrong += [one for one in past.minutes if one.severity is not None and one.start_ns >= behind_ns]
-    return sum(_spent_ns(one) * (1 - 1 / one.slowdown_ratio) for one in wrong if one.slowdown_ratio > 1) / HOUR_NS
-
-
-def _spent_ns(one: Stretch) -> int:
-    """Time in iterations that ended in it; all of it where none did."""
-    return min(one.iteration_ns, one.length_ns) if one.iterations else one.length_ns
 
 
 def _mean_s(one: Stretch) -> float:

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from datamodel.durations import DAY_NS
 from datamodel.service.filters import JobFilter
 from datamodel.service.job_state import JobState
+from flowprism.service.queries.jobs.fleet_time import lost_since_midnight
 from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.jobs.job_counts import gpu_hours_lost, open_incidents
+from storage.database.jobs.job_counts import open_incidents
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,6 @@ def census(stores: Stores, viewer: Viewer, now_ns: int) -> Census:
                 one.judgement.state in {"slow", "hanging"} and one.mark.severity == "critical" for one in judged
             ),
             incidents=open_incidents(stores.database, viewer.tenant),
-            gpu_hours_lost=gpu_hours_lost(stores.database, viewer.tenant, now_ns // DAY_NS * DAY_NS),
+            gpu_hours_lost=sum(hours or 0.0 for hours in lost_since_midnight(stores, viewer, now_ns).values()),
             stale_since_ns=at.stale_since_ns,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from datamodel.service.api_models import IterationPoint, IterationSeries, JobDet
 from datamodel.service.filters import JobFilter
 from datamodel.service.job_state import Judgement
 from flowprism.service.queries.jobs import iteration_pace
+from flowprism.service.queries.jobs.fleet_time import lost_since_midnight
 from flowprism.service.queries.jobs.job_states import JudgedJob, job_states, situation, states_of
 from flowprism.service.queries.jobs.post_training import post_training
 from flowprism.service.queries.lake import kept
@@ -68,11 +69,9 @@ def jobs(
         names = [one.job.id for one in found]
         arranged, recent = newest_layouts(stores.database, names), iteration_pace.recent(stores.database, names, end_ns)
         worst = worst_incidents(stores.database, names)
-    going = {
-        one.job.id: iteration_pace.pace(recent[one.job.id], end_ns, now_ns, one.job.world_size, worst.get(one.job.id))
-        for one in found
-    }
-    return [JobRow(**_row(one, arranged.get(one.job.id), going[one.job.id], states[one.job.id])) for one in found]
+    going = {name: iteration_pace.pace(recent[name], end_ns, worst.get(name)) for name in names}
+    lost = lost_since_midnight(stores, viewer, now_ns)
+    return [JobRow(**_row(one, arranged.get(one.job.id), going[one.job.id], states[one.job.id], lost)) for one in found]
 
 
 def _page(judged: list[JudgedJob], after: str, most: int) -> list[JudgedJob]:
@@ -96,12 +95,10 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail
     known = layouts(stores.database, name)
     end_ns = min(newest_ns(stores.database, now_ns), found.job.last_seen_ns)
     worst = worst_incidents(stores.database, [name]).get(name)
-    going = iteration_pace.pace(
-        iteration_pace.recent(stores.database, [name], end_ns)[name], end_ns, now_ns, found.job.world_size, worst
-    )
+    going = iteration_pace.pace(iteration_pace.recent(stores.database, [name], end_ns)[name], end_ns, worst)
     judged = states_of(stores, situation(stores, now_ns), [name])[name]
     return JobDetail(
-        **_row(found, known[0].layout if known else None, going, judged),
+        **_row(found, known[0].layout if known else None, going, judged, lost_since_midnight(stores, viewer, now_ns)),
         addresses=found.job.endpoints,
         host_names=found.job.hosts,
         period_s=found.job.period_s,
@@ -183,7 +180,11 @@ def visible(stores: Stores, viewer: Viewer, name: str) -> bool:
 
 
 def _row(
-    found: JobSummary, arranged: Layout | None, going: iteration_pace.IterationPace, judged: Judgement
+    found: JobSummary,
+    arranged: Layout | None,
+    going: iteration_pace.IterationPace,
+    judged: Judgement,
+    lost: Mapping[str, float | None],
 ) -> dict[str, Any]:
     """The fields of a `JobRow`."""
     known = found.job
@@ -207,7 +208,7 @@ def _row(
         "norm_s": going.norm_s,
         "slowdown_ratio": going.slowdown_ratio,
         "slowdown_span_ns": going.slowdown_span_ns,
-        "gpu_hours_lost": going.gpu_hours_lost,
+        "gpu_hours_lost": None if known.world_size is None else lost.get(known.id, 0.0),
         "trend": going.trend,
     }
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from datamodel.durations import DAY_NS
 from datamodel.errors import LimitExceededError
-from datamodel.frame import Frame
-from datamodel.reconstructed.streams import Int
 from datamodel.reports.training_time import TrainingDays
 from datamodel.service.filters import EventFilter
-from datamodel.service.result_rows import JobRecord
 from diagnose.training_time.account import training_time
 from diagnose.training_time.intervals import job_intervals
+from flowprism.service.queries.jobs.accounted_time import LOOKBACK_NS, lifetime, step_times
 from flowprism.service.queries.jobs.job_queries import iteration_frame, summary
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
@@ -20,8 +16,6 @@ from storage.database.incidents.incident_records import incidents
 from storage.database.jobs.overview import events
 
 MOST_DAYS = 31
-# What a crash undid is looked for so far back: as long as a job may go without a checkpoint, with a margin.
-LOOKBACK_NS = DAY_NS
 _MOST_EVENTS = 10_000
 
 
@@ -57,22 +51,3 @@ def training_days(stores: Stores, viewer: Viewer, name: str, start_ns: int, end_
             training_time(known, max(day, begin_ns), min(day + DAY_NS, over_ns), found.job.world_size) for day in days
         ),
     )
-
-
-def step_times(frame: Frame) -> Int:
-    """(iterations, 2) start and end of stored iterations."""
-    return np.stack([frame["start_ns"], frame["end_ns"]], axis=1)
-
-
-def lifetime(job: JobRecord, steps: Int, start_ns: int, end_ns: int) -> tuple[int, int]:
-    """Of [start_ns, end_ns) the time that a job is accounted for: from its first iteration to when it was seen last.
-
-    Args:
-        job: the job.
-        steps: (iterations, 2) its iterations, those before `start_ns` included.
-        start_ns: begin of what is asked for, UTC.
-        end_ns: its end.
-    """
-    first_ns = min(job.first_seen_ns, int(steps[:, 0].min(initial=job.first_seen_ns)))
-    begin_ns = max(start_ns, first_ns)
-    return begin_ns, max(min(end_ns, job.last_seen_ns), begin_ns)

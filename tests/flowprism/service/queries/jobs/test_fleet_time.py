@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from diagnose.training_time.fleet import lost
+from flowprism.service.queries.jobs.fleet_time import fleet_training_time
+from flowprism.service.queries.jobs.job_counts import census
+from flowprism.service.queries.jobs.job_queries import job, jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import client
@@ -76,6 +80,22 @@ def test_hosts_count_while_they_are_members(stores: Stores) -> None:
     assert hosts["s2"]["spent"]["slowed"] == pytest.approx(9.6)
     total = {name: one["spent"]["total"] / 8 for name, one in hosts.items()}
     assert total == pytest.approx({"s1": 71, "s2": 58, "s3": 13, "s4": 71, "s5": 71})
+
+
+def test_overview_and_jobs_say_what_the_account_of_today_says(stores: Stores) -> None:
+    """Since midnight the slow host cost 6 hours of 16 GPUs a fifth; on the next day nothing is lost yet."""
+    everything, now_ns = Viewer("ann", "admin", None), END_NS + 5 * 10**9
+    today = fleet_training_time(stores, everything, now_ns, 1)
+    rows = {row.id: row.gpu_hours_lost for row in jobs(stores, everything, now_ns)}
+    assert rows == {"crashing": pytest.approx(19.2), "steady": 0, "unsized": None}
+    assert rows == {one.job: None if one.spent is None else lost(one.spent) for one in today.jobs}
+    assert census(stores, everything, now_ns).gpu_hours_lost == pytest.approx(lost(today.spent))
+    detail = job(stores, everything, now_ns, "crashing")
+    assert detail is not None
+    assert detail.gpu_hours_lost == rows["crashing"]
+    tomorrow = jobs(stores, everything, now_ns + DAY_NS)
+    assert {row.id: row.gpu_hours_lost for row in tomorrow} == {"crashing": 0, "steady": 0, "unsized": None}
+    assert census(stores, everything, now_ns + DAY_NS).gpu_hours_lost == 0
 
 
 def test_tenant_sees_its_own_jobs_only(stores: Stores) -> None:

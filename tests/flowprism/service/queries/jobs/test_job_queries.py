@@ -68,8 +68,6 @@ def test_norms_come_from_stretches_without_a_finding(many: Stores) -> None:
     assert slow.iteration_s == pytest.approx(1.2000048, rel=1e-6)
     assert slow.slowdown_ratio == pytest.approx(1.1)  # of its open incident
     assert sound.slowdown_ratio == pytest.approx(1.0)
-    assert sound.gpu_hours_lost == 0
-    assert slow.gpu_hours_lost == pytest.approx(16 * (1 - 1 / 1.2), rel=0.05)  # an hour of sixteen GPUs
     assert set(slow.trend.severity) == {"warning"}
 
 
@@ -82,11 +80,11 @@ def test_a_recovered_stretch_hides_no_open_incident(demo: Stores) -> None:
     recovered = Recent((Stretch(quick_ns, MINUTE_NS, 60, MINUTE_NS, 1.0, None),), ())
     (row,) = jobs(demo, ALL, report.window.end_ns + 10**9)
     worst = worst_incidents(demo.database, [told.id])[told.id]
-    going = pace(recovered, quick_ns + MINUTE_NS, quick_ns + MINUTE_NS, 16, worst)
+    going = pace(recovered, quick_ns + MINUTE_NS, worst)
     assert (going.iteration_s, going.iteration_span_ns) == (1.0, (quick_ns, quick_ns + MINUTE_NS))
     assert going.slowdown_ratio == row.slowdown_ratio == finding.slowdown_ratio
     assert going.slowdown_span_ns == row.slowdown_span_ns == finding.evidence[0].window_ns
-    assert pace(recovered, quick_ns + MINUTE_NS, quick_ns + MINUTE_NS, 16).slowdown_ratio is None
+    assert pace(recovered, quick_ns + MINUTE_NS).slowdown_ratio is None
 
 
 def test_worst_first_in_pages(many: Stores) -> None:
