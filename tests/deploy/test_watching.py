@@ -7,12 +7,13 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from datamodel.service.job_state import JobState
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring.database_metrics import StoredMetrics
 from flowprism.service.monitoring.request_metrics import HttpMetrics
@@ -85,6 +86,47 @@ def test_panels_do_not_overlap() -> None:
         assert at["x"] + at["w"] <= 24
         assert panel["type"] == "row" or panel["description"]
         taken |= cells
+
+
+def test_training_comes_first() -> None:
+    """Below the figures at the top; each metric of a job or an exporter has a panel, chosen by variables."""
+    said = dashboard()
+    first = min((one for one in said["panels"] if one["type"] == "row"), key=lambda one: one["gridPos"]["y"])
+    assert first["title"] == "Training"
+    asked = [target["expr"] for panel in said["panels"] for target in panel.get("targets", [])]
+    for metric, variables in (
+        ("training_job_state", ("$training_job", "$tenant")),
+        ("training_job_iteration_seconds", ("$training_job", "$tenant")),
+        ("training_job_slowdown_ratio", ("$training_job", "$tenant")),
+        ("training_job_lost_gpu_hours", ("$training_job", "$tenant")),
+        ("training_job_effective_time_ratio", ("$training_job", "$tenant")),
+        ("exporter_newest_timestamp_seconds", ("$exporter",)),
+        ("exporter_lost_ratio", ("$exporter",)),
+    ):
+        (expression,) = [one for one in asked if f"flowprism_{metric}" in one]
+        assert all(name in expression for name in variables)
+
+
+def test_variables_are_read_from_labels(metrics: set[str]) -> None:
+    """Each from a metric that there is, and none is unused."""
+    said = dashboard()
+    used = " ".join(target["expr"] for panel in said["panels"] for target in panel.get("targets", []))
+    for variable in said["templating"]["list"]:
+        query = re.fullmatch(r"label_values\((\w+)(\{.*\})?, (\w+)\)", variable["definition"])
+        assert query is not None
+        assert query[1] in metrics
+        assert f"${variable['name']}" in used
+    assert {one["name"] for one in said["templating"]["list"]} == {"tenant", "training_job", "exporter"}
+
+
+def test_states_of_the_timeline_are_those_of_jobs() -> None:
+    """A state that the service gains must get its color here."""
+    (panel,) = [one for one in dashboard()["panels"] if one["title"] == "State of each job"]
+    (mapping,) = panel["fieldConfig"]["defaults"]["mappings"]
+    shown = {code: one["text"] for code, one in mapping["options"].items()}
+    asked = dict(re.findall(r'state="(\w+)".*?\* (\d)', panel["targets"][0]["expr"]))
+    assert {state: shown[code] for state, code in asked.items()} == {state: state for state in asked}
+    assert set(asked) == set(get_args(JobState)) - {"ended"}
 
 
 def test_panels_ask_the_provisioned_source() -> None:
