@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import ConfigDict, Field
@@ -41,6 +42,12 @@ class JobWanted(Parameters):
     to: Text = ""
     by: By | None = None
 
+    @property
+    def time(self) -> str:
+        """The part of the address that says which time, with `&` behind it; "" for the usual one."""
+        named = {"last": self.last, "from": self.begin, "to": self.to}
+        return "".join(f"{urlencode({name: value})}&" for name, value in named.items() if value)
+
 
 @router.get("/jobs/{name:path}", response_model=None)
 def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[JobWanted, Query()]) -> Response:
@@ -64,6 +71,7 @@ def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[Job
         cases=sorted(cases, key=lambda row: (row.incident.state, -row.incident.slowdown_ratio)),
         pace=job_pace(stores, viewer, now_ns, detail, span, clock_of(request, now_ns).zone),
         asked=span,
+        same_time=wanted.time,
         lengths=LENGTHS_S,
         grid=grid,
         members=members(detail.layouts[:MOST_LAYOUTS], known),

@@ -12,6 +12,12 @@ const places = document.querySelector(".places");
 const here = places?.querySelector("[aria-current]");
 if (here) places.scrollLeft = here.getBoundingClientRect().right - places.getBoundingClientRect().right + MARGIN_PX;
 
+// What is chosen from a list filters at once; words wait for Enter or the button, which also serve without scripts.
+addEventListener("change", (event) => {
+  const form = event.target.closest("form.filters");
+  if (form && event.target.matches("select, input[type=checkbox]")) form.requestSubmit();
+});
+
 addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;

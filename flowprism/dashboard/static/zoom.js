@@ -70,6 +70,10 @@ addEventListener("keydown", (event) => {
   drag = null;
 });
 
-const show = () => document.querySelectorAll(".zoom-hint").forEach((hint) => (hint.hidden = false));
+const show = () => {
+  document.querySelectorAll(".zoom-hint").forEach((hint) => (hint.hidden = false));
+  // A figure that is wider than the window shows its newest end first.
+  document.querySelectorAll(".scroll > [data-zoom]").forEach(({ parentElement: box }) => (box.scrollLeft = box.scrollWidth));
+};
 show();
 addEventListener("renewed", show);

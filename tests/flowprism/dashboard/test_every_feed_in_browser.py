@@ -64,7 +64,16 @@ class Served:
 
     def pages(self) -> list[str]:
         """Every page of its job, its incidents and scans, and those of all."""
-        found = ["/", "/?view=tiles", "/fabric", "/feeds", "/scans", "/incidents?state=all", "/settings"]
+        found = [
+            "/",
+            "/?view=tiles",
+            "/fabric",
+            "/fabric/traffic?last=30d",
+            "/feeds",
+            "/scans",
+            "/incidents?state=all",
+            "/settings",
+        ]
         for row in jobs(self.stores, ADMIN, LATER_NS):
             job = f"/jobs/{row.id}"
             found += [

@@ -29,6 +29,7 @@ PAGES = (
     "/", "/?view=tiles", "/jobs/JOB", "/jobs/JOB/timeline", "/jobs/JOB/timeline?first=8&vs=median&path=1",
     "/jobs/JOB/matrix", "/jobs/JOB/matrix?measure=delay&order=dp", "/fabric", "/incidents", "/incidents/INCIDENT",
     "/scans", "/feeds", "/feeds/plan", "/settings", "/training-time",
+    "/fabric/traffic",
 )  # fmt: skip
 WINDOWS: tuple[tuple[Theme, int], ...] = (("light", 1440), ("dark", 390), ("dark", 2560))
 

@@ -104,6 +104,7 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/jobs/{name}/matrix"): Rule("seeing", owned=True),
     ("GET", "/training-time"): Rule("seeing"),
     ("GET", "/fabric"): Rule("seeing"),
+    ("GET", "/fabric/traffic"): Rule("seeing"),
     ("GET", "/fabric/paths"): Rule("seeing"),
     ("GET", "/incidents"): Rule("seeing"),
     ("GET", "/incidents/{name}"): Rule("seeing", owned=True),
