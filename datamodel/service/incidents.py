@@ -38,6 +38,11 @@ class Incident(Document):
     scans_seen: int = Field(default=1, description="since it was suspected or reopened")
     scans_quiet: int = Field(default=0, description="in a row that could have seen it and did not")
     times_reopened: int = 0
+    since_ns: int | None = Field(default=None, description="since when it is so again, where it came back; else null")
+    earlier_ns: tuple[tuple[int, int], ...] = Field(
+        default=(),
+        description="from when to when it was so before it came back, the oldest first; very old ones as one",
+    )
     slowdown_ratio: float
     worst_slowdown_ratio: float
     confidence: float = Field(ge=0, le=1)
@@ -58,6 +63,12 @@ class Incident(Document):
         if self.evidence:
             return min(e.window_ns[0] for e in self.evidence), max(e.window_ns[1] for e in self.evidence)
         return self.start_ns, max(self.end_ns if self.end_ns is not None else self.seen_ns, self.start_ns)
+
+    def stretches(self, until_ns: int) -> tuple[Finding, ...]:
+        """The findings of each time in which it was so before `until_ns`, UTC; in between all was well."""
+        newest = self.as_finding(until_ns)
+        earlier = [newest.model_copy(update={"start_ns": a, "end_ns": b}) for a, b in self.earlier_ns if a < until_ns]
+        return (*earlier, newest.model_copy(update={"start_ns": self.since_ns or self.start_ns}))
 
     def as_finding(self, until_ns: int) -> Finding:
         """The finding of a stretch of time that ends at `until_ns`, UTC."""

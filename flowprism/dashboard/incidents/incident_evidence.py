@@ -15,7 +15,7 @@ from datamodel.reports.report import JobReport
 from datamodel.service.api_models import JobDetail
 from datamodel.service.filters import EventFilter
 from datamodel.service.incidents import Incident
-from flowprism.dashboard.jobs.job_iteration_times import as_finding, job_of
+from flowprism.dashboard.jobs.job_iteration_times import as_findings, job_of
 from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import ExpectedGain, compute_gain
@@ -75,7 +75,7 @@ def incident_evidence(
     job = None if span is None else job_of(stores, detail, span)
     if span is None or job is None or not job.iterations:
         return IncidentEvidence(left_out="Of its time no iteration was kept.")
-    finding = as_finding(one, span.end_ns)
+    finding, stretches = one.as_finding(span.end_ns), as_findings(one, span)
     suspects = suspect_addresses(job, [finding], names)
     happened = events(stores, viewer, EventFilter(job=job.id, start_ns=span.start_ns, end_ns=span.end_ns))
     series, peers = _series(stores, viewer, detail, job, finding, suspects)
@@ -85,10 +85,10 @@ def incident_evidence(
     late = None if window is None or not window.is_of_stretch else _late(window, finding, suspects, names)
     return IncidentEvidence(
         gain=compute_gain(job, finding),
-        steps=draw_iterations(job, [finding], happened[::-1], zone),
-        rows=iteration_rows(job, [finding]),
+        steps=draw_iterations(job, stretches, happened[::-1], zone),
+        rows=iteration_rows(job, stretches),
         series=series,
-        series_figure=None if series is None else evidence.draw_peers(series, finding, job, names),
+        series_figure=None if series is None else evidence.draw_peers(series, stretches, job, names),
         peers=peers,
         late=late,
         late_window=window,

@@ -24,7 +24,6 @@ from flowprism.service.viewer import Viewer
 MOST_ITERATIONS = 20_000  # shown one by one; longer ranges show means of minutes or hours
 MOST_MEANS = 1500  # a day of minutes; longer ranges show hours
 _MOST_HAPPENINGS = 200
-_FINDING = tuple(name for name in Finding.model_fields if name != "end_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def job_pace(stores: Stores, viewer: Viewer, now_ns: int, detail: JobDetail, spa
         StorageError: the database or the lake cannot be reached.
     """
     found = incidents(stores, viewer, now_ns, _of_job(detail.id, span), most=_MOST_HAPPENINGS)
-    findings = [as_finding(row.incident, span.end_ns) for row in reversed(found)]
+    findings = [one for row in reversed(found) for one in as_findings(row.incident, span)]
     asked = EventFilter(job=detail.id, start_ns=span.start_ns, end_ns=span.end_ns)
     happened = events(stores, viewer, asked, most=_MOST_HAPPENINGS)[::-1]
     short = (span.end_ns - span.start_ns) / 1e9 <= MOST_ITERATIONS * (detail.period_s or 1.0)
@@ -114,11 +113,10 @@ def job_of(stores: Stores, detail: JobDetail, span: TimeRange) -> JobReport:
     )
 
 
-def as_finding(one: Incident, until_ns: int) -> Finding:
-    """Convert an incident to a finding as it stood at a time: without an end that lies later."""
-    over_ns = one.over_ns
-    same = {name: getattr(one, name) for name in _FINDING}
-    return Finding(**same, end_ns=over_ns if over_ns is not None and over_ns < until_ns else None)
+def as_findings(one: Incident, span: TimeRange) -> list[Finding]:
+    """The times of a range in which an incident was so, as findings: it may have come and gone."""
+    found = one.stretches(span.end_ns)
+    return [f for f in found if f.start_ns < span.end_ns and (f.end_ns is None or f.end_ns > span.start_ns)]
 
 
 def _of_job(name: str, span: TimeRange) -> IncidentFilter:

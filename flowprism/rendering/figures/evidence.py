@@ -151,8 +151,11 @@ def _fewer(indices: Times, table: Floats) -> tuple[Times, Floats]:
     return indices[bounds], np.fmax.reduceat(table, bounds, axis=0)
 
 
-def draw_peers(series: PeerSeries, finding: Finding, job: JobReport, names: Names) -> str:
-    """The figure: iterations across, the peers' middle 80 % as a band with its median, each suspect as a line."""
+def draw_peers(series: PeerSeries, stretches: Sequence[Finding], job: JobReport, names: Names) -> str:
+    """The figure: iterations across, the peers' middle 80 % as a band with its median, each suspect as a line.
+
+    `stretches` are the times in which something was wrong, marked behind.
+    """
     tops = [float(np.nanmax(v)) for v in series.suspects.values() if np.isfinite(v).any()]
     lows = [float(np.nanmin(v)) for v in series.suspects.values() if np.isfinite(v).any()]
     high, low = max([float(series.high.max()), *tops]), min([float(series.low.min()), *lows])
@@ -167,7 +170,8 @@ def draw_peers(series: PeerSeries, finding: Finding, job: JobReport, names: Name
         if value == int(value):
             drawing.add("text", f"{value:.0f}", x=x(value), y=_BOTTOM + 18, css="tick middle")
     drawing.add("text", "iteration", x=_LEFT, y=_BOTTOM + 33, css="note")
-    _since(drawing, finding, job, x)
+    for finding in stretches:
+        _since(drawing, finding, job, x)
     columns = [x(float(i)) for i in series.iterations]
     band = [*zip(columns, map(y, series.high), strict=True)], [*zip(columns, map(y, series.low), strict=True)]
     drawing.add("path", d=polyline([*band[0], *reversed(band[1])]) + "Z", css="spread")

@@ -107,7 +107,7 @@ def _finding_view(analysis: Analysis, finding: Finding, names: Names) -> Finding
         return FindingView(finding, None, None, None, None, None, None)
     suspects = suspect_addresses(job, [finding], names)
     series = evidence.peer_series(finding, job, analysis.timelines, positions(job), suspects)
-    figure = None if series is None else evidence.draw_peers(series, finding, job, names)
+    figure = None if series is None else evidence.draw_peers(series, [finding], job, names)
     late = _late_pairs(analysis, finding, job, suspects, names)
     late_figure = None if late is None else evidence.draw_late_pairs(late, names)
     return FindingView(finding, job, compute_gain(job, finding), series, figure, late, late_figure)

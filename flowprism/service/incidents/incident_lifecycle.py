@@ -29,6 +29,7 @@ class IncidentOptions:
     reopen_within_s: float = 1800.0
 
 
+MOST_STRETCHES = 100  # of one incident that comes and goes; the oldest are joined
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -138,6 +139,7 @@ def _seen(before: Incident, fresh: Incident, options: IncidentOptions) -> Incide
     reopened = before.state == "resolved"
     scans_seen = 1 if reopened else before.scans_seen + 1
     is_open = "open" in {before.state, fresh.state} or reopened or scans_seen >= options.confirming_scans
+    earlier_ns, since_ns = _stretches(before, fresh.start_ns)
     return fresh.model_copy(
         update={
             "id": before.id,
@@ -147,9 +149,25 @@ def _seen(before: Incident, fresh: Incident, options: IncidentOptions) -> Incide
             "opened_ns": before.opened_ns or (fresh.seen_ns if is_open else None),
             "scans_seen": scans_seen,
             "times_reopened": before.times_reopened + reopened,
+            "since_ns": since_ns,
+            "earlier_ns": earlier_ns,
             "worst_slowdown_ratio": max(before.worst_slowdown_ratio, fresh.slowdown_ratio),
         }
     )
+
+
+def _stretches(before: Incident, start_ns: int) -> tuple[tuple[tuple[int, int], ...], int | None]:
+    """When an incident was so before it came back, and since when it is so again, if a finding begins at `start_ns`."""
+    earlier, since_ns = before.earlier_ns, before.since_ns
+    if before.state == "resolved":
+        begun_ns = since_ns or before.start_ns
+        earlier = (*earlier, (begun_ns, max(before.over_ns or before.seen_ns, begun_ns)))
+        if len(earlier) > MOST_STRETCHES:
+            earlier = ((earlier[0][0], earlier[1][1]), *earlier[2:])
+        since_ns = start_ns
+    if since_ns is None:
+        return earlier, None
+    return earlier, max(min(since_ns, start_ns), earlier[-1][1])
 
 
 def _first(finding: Finding, window_end_ns: int, now_ns: int, options: IncidentOptions) -> Incident:

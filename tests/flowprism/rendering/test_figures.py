@@ -173,7 +173,7 @@ def test_missing_spans_leave_gaps_and_no_error(analysis: Analysis) -> None:
         series = evidence.peer_series(finding, job, made, positions(job), {sample.SLOW})
         assert series is not None
         assert np.isfinite(series.suspects[sample.SLOW]).sum() == seen
-        assert "<svg" in evidence.draw_peers(series, finding, job, names_of(None))
+        assert "<svg" in evidence.draw_peers(series, [finding], job, names_of(None))
 
 
 def test_a_finding_about_everyone_has_no_peers(analysis: Analysis) -> None:

@@ -84,7 +84,7 @@ def _accounts(stores: Stores, tenant: str | None, window: Window, host_of: Mappi
     past = incidents(stores.database, ("open", "resolved"), tenant=tenant, seen_since_ns=window.start_ns, most=_MOST)
     for one in past:
         if one.job is not None:
-            slowed[one.job].append(one.as_finding(window.end_ns))
+            slowed[one.job] += one.stretches(window.end_ns)
     whole = frozenset(job for job, own in happened.items() if any(map(loses_progress, own)))
     steps = _steps(stores, max(read_ns, 0), window.end_ns, whole)
     for job in jobs(stores.database, tenant, window.start_ns, most=_MOST):

@@ -40,7 +40,8 @@ def training_days(stores: Stores, viewer: Viewer, name: str, start_ns: int, end_
         return TrainingDays(job=name)
     steps = step_times(iteration_frame(stores, name, read_ns, until_ns + 1))
     begin_ns, over_ns = lifetime(found.job, steps, start_ns, end_ns)
-    slowed = [one.as_finding(over_ns) for one in incidents(stores.database, ("open", "resolved"), name)]
+    past = incidents(stores.database, ("open", "resolved"), name)
+    slowed = [finding for one in past for finding in one.stretches(over_ns)]
     wanted = EventFilter(start_ns=read_ns, end_ns=over_ns, job=name)
     happened = events(stores.database, wanted, None, most=_MOST_EVENTS)
     known = job_intervals(steps, happened, slowed, over_ns)

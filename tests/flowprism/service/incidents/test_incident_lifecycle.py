@@ -12,6 +12,7 @@ from datamodel.reports.findings import Finding, Severity, Subject, SubjectType, 
 from datamodel.reports.report import FeedSummary, Window
 from datamodel.reports.scan import JobScan, Scan, Verdict
 from datamodel.service.incidents import Incident, IncidentUpdate
+from flowprism.service.incidents import incident_lifecycle
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan
 
 S = 1_000_000_000
@@ -154,6 +155,36 @@ def test_a_flapping_link_is_one_incident() -> None:
     later = over([[finding()], [finding()], *quiet, [finding(start_s=1300)], [finding(start_s=1300)]])
     assert history(later) == ["suspected", "opened", "resolved", "suspected", "opened"]
     assert len({i.id for i in later[-1].incidents}) == 2
+
+
+def test_an_incident_that_came_back_keeps_the_times_in_which_it_was_so() -> None:
+    """What lies between is none of its time, whatever a later window says of its begin; findings are one a time."""
+    first = finding().model_copy(update={"end_ns": 70 * S})
+    back = [finding(start_s=320), finding(start_s=310), finding(start_s=30)]
+    steps = over([[first], [first], "healthy", "healthy", "healthy", *([one] for one in back)])
+    (before,), (after,) = steps[4].incidents, steps[5].incidents
+    assert (before.earlier_ns, before.since_ns) == ((), None)
+    assert [(f.start_ns, f.end_ns) for f in before.stretches(10**12)] == [(0, 70 * S)]
+    assert (after.start_ns, after.earlier_ns, after.since_ns) == (0, ((0, 70 * S),), 320 * S)
+    (last,) = steps[-1].incidents
+    assert last.since_ns == 70 * S
+    assert [i.since_ns for i in steps[6].incidents] == [310 * S]
+    assert [(f.start_ns, f.end_ns) for f in after.stretches(10**12)] == [(0, 70 * S), (320 * S, None)]
+    assert {f.id for f in after.stretches(10**12)} == {after.id}
+
+
+def test_an_incident_that_comes_and_goes_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest times are joined."""
+    monkeypatch.setattr(incident_lifecycle, "MOST_STRETCHES", 3)
+    flapping: list[Sequence[Finding] | Verdict] = [[finding()]]
+    for n in range(1, 8):
+        end = {"end_ns": (n * 240 + 10) * S}
+        flapping += [[finding(start_s=n * 240).model_copy(update=end)], "healthy", "healthy", "healthy"]
+    (one,) = over(flapping)[-1].incidents
+    assert one.times_reopened == 6
+    assert len(one.earlier_ns) == 3
+    assert one.earlier_ns[0][0] == 0
+    assert all(start < end for start, end in one.earlier_ns)
 
 
 @pytest.mark.parametrize(

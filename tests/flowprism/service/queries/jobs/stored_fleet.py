@@ -56,10 +56,11 @@ def job(name: str, endpoints: tuple[int, ...], tenant: str = "t1", gpus: int | N
 
 
 def slow_host() -> Incident:
-    """s1 slows its job by a quarter for six hours of the last day."""
+    """s1 slows its job by a quarter for six hours of the last day: for four, and after an hour of health for two."""
     return results.incident(
         "i1", "crashing", state="resolved", subject=Subject(type="host", ids=("s1",)), slowdown_ratio=1.25,
-        start_ns=at(2, 0), end_ns=at(2, 6), seen_ns=at(2, 6), resolved_ns=at(2, 7),
+        start_ns=at(2, 0), end_ns=at(2, 7), seen_ns=at(2, 7), resolved_ns=at(2, 8),
+        earlier_ns=((at(2, 0), at(2, 4)),), since_ns=at(2, 5),
     )  # fmt: skip
 
 
