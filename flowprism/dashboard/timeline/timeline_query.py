@@ -80,9 +80,10 @@ class Choice:
 
     def is_during(self, one: Incident) -> bool:
         """Whether an incident was on in what is shown."""
-        over_ns = one.over_ns
-        begun = bool(self.shown) and one.start_ns < self.shown[-1].end_ns
-        return begun and (over_ns is None or over_ns > self.shown[0].start_ns)
+        if not self.shown:
+            return False
+        begin_ns, end_ns = self.shown[0].start_ns, self.shown[-1].end_ns
+        return any(f.start_ns < end_ns and (f.end_ns is None or f.end_ns > begin_ns) for f in one.stretches(end_ns))
 
     def beside(self, step: int) -> IterationPoint | None:
         """The iteration right before (-1) or after (1) those that are shown."""
@@ -136,13 +137,22 @@ def choose(stores: Stores, viewer: Viewer, now_ns: int, name: str, asked: Asked)
     if asked.first is None and asked.at_ns is None:
         own = incidents(stores, viewer, now_ns, IncidentFilter(job=name))
         worst = slowest([row.incident for row in own])
-        asked = asked if worst is None else replace(asked, at_ns=worst.measured_ns[1] - 1)
+        asked = asked if worst is None else replace(asked, at_ns=_within(worst, found))
     around = _around(stores, viewer, found, asked)
     series = None if around is None else iterations(stores, viewer, name, around.start_ns, around.end_ns, _MOST_POINTS)
     points = () if series is None else series.points
     wanted = _wanted(points, asked)
     shown = tuple(p for p in wanted[:MOST_ITERATIONS] if p.end_ns - wanted[0].start_ns <= MOST_SPAN_NS) or wanted[:1]
     return Choice(found, points, shown, _other(points, shown, asked.against), len(wanted) - len(shown))
+
+
+def _within(one: Incident, found: JobDetail) -> int:
+    """A time inside the last iteration that an incident was measured in.
+
+    Scans differ by microseconds in when that one ended, so its end may lie in the next one, which may be healthy.
+    """
+    start_ns, end_ns = one.measured_ns
+    return max(end_ns - round((found.period_s or 0.0) * 1e9 / 2) - 1, start_ns)
 
 
 def _around(stores: Stores, viewer: Viewer, found: JobDetail, asked: Asked) -> TimeSpan | None:

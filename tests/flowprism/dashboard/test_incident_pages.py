@@ -148,6 +148,22 @@ def test_pages_are_of_the_incidents_time(recovered: Stores) -> None:
     )
 
 
+def test_the_timeline_opens_with_an_iteration_that_the_incident_made_slow(tmp_path: Path) -> None:
+    """Though a later scan has it that this one ended a little earlier, and the next one is healthy."""
+    whole = demo_analysis()
+    (finding,), (found,) = whole.report.findings, whole.report.jobs
+    begin_ns, end_ns = finding.evidence[0].window_ns
+    later = tuple(one.model_copy(update={"window_ns": (begin_ns, end_ns + 10**7)}) for one in finding.evidence)
+    report = whole.report.model_copy(update={"findings": (finding.model_copy(update={"evidence": later}),)})
+    stores = stored_demo(tmp_path, analysis=replace(whole, report=report))
+    record_later(stores, healthy_again(whole))
+    slow = [one for one in found.iterations if one.end_ns <= end_ns][-1]
+    page = unescape(client(stores).get(f"/jobs/{found.id}/timeline").text)
+    assert f"Iteration {slow.index} took" in page
+    assert "The last iteration that" in page
+    stores.database.close()
+
+
 def evidence_of(stores: Stores, row: IncidentRow) -> IncidentEvidence:
     """What the page of an incident draws."""
     detail = job(stores, ADMIN, LATER_NS, row.incident.job or "")
