@@ -209,8 +209,8 @@ def _moved_bps(stores: Stores, job: str, edges: Int) -> Floats:
 def _marked_ratio(stores: Stores, of: Ports, edges: Int) -> Floats | None:
     rows, book = _records(stores, "flows", int(edges[0]), int(edges[-1]), of, _MARKS)
     inside = (rows["time_flow_end_ns"] >= edges[0]) & (rows["time_flow_end_ns"] < edges[-1])
-    # What a flow cache merged says nothing of marks, unless it counts them.
-    own = inside & ((rows["packets"] <= 1) | (rows["payload_bytes"] >= 0) | (rows["ecn_ce_packets"] > 0))
+    # Records that no packet's header was read for say nothing of marks, unless they count them.
+    own = inside & ((rows["payload_bytes"] >= 0) | (rows["ecn_ce_packets"] > 0))
     if of.endpoints is None:
         own &= _at_ports(rows, book, of, ("in_if", "out_if"))
     rows = rows.take(np.flatnonzero(own))

@@ -25,7 +25,8 @@ BOOK = ("192.168.250.12", "10.2.3.2", "10.2.4.2")  # leaf2, one endpoint on its 
 def with_traffic(stores: Stores, folder: Path) -> Stores:
     """Port 8 of leaf2 takes in 1 GB/s and discards 5 packets a second in its second half, port 9 takes in 3 GB/s.
 
-    One in ten of the packets that port 8 takes in is marked, in the first half only.
+    One in ten of the packets that port 8 takes in is marked, in the first half only; every second record, of a flow
+    cache, does not say.
     """
     make_folders(folder)
     counted = concat(COUNTERS, [_port(8, 10**9, discards=5), _port(9, 3 * 10**9, discards=0)])
@@ -64,7 +65,7 @@ def _with_pauses(whole: Frame, seconds: np.ndarray[tuple[int], np.dtype[np.int64
 
 def _samples() -> Frame:
     times = np.arange(BEGIN_NS, END_NS, SECOND_NS // 10, dtype=np.int64)
-    marked = (np.arange(len(times)) % 10 == 0) & (times < BEGIN_NS + 300 * SECOND_NS)
+    marked = (np.arange(len(times)) % 20 == 1) & (times < BEGIN_NS + 300 * SECOND_NS)
     columns = {
         "time_flow_start_ns": times,
         "time_flow_end_ns": times,
@@ -74,6 +75,7 @@ def _samples() -> Frame:
         "packets": np.ones(len(times)),
         "sampling_rate": np.full(len(times), 1000),
         "bytes": np.full(len(times), 4096),
+        "payload_bytes": np.where(np.arange(len(times)) % 2, 4000, -1),
         "in_if": np.full(len(times), 8),
         "out_if": np.full(len(times), 1),
         "ecn_ce_packets": marked,
