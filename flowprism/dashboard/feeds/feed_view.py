@@ -166,4 +166,5 @@ def summary(found: Sequence[Exporter]) -> str:
     records = sum(one.records_per_s for one in found)
     lost, sent = sum(one.row.lost for one in found), sum(one.row.datagrams for one in found)
     share = f"{significant(100 * lost / (lost + sent))} % of datagrams lost" if lost else "nothing lost"
-    return f"{plural(len(found), 'exporter')}, {significant(records)} records a second, {share}"
+    rate = count(round(records)) if records >= 1000 else significant(records)
+    return f"{plural(len(found), 'exporter')}, {rate} records a second, {share}"

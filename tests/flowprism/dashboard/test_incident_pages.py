@@ -23,9 +23,12 @@ from flowprism.service.queries.jobs.job_queries import job, jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.incidents.host_answers import save_host_answer
+from storage.database.incidents.incident_records import incidents as stored_incidents
+from storage.database.scans.scan_records import ScanResult, save_scan
 from storage.database.scans.scan_requests import requests
 from tests.flowprism.service.api.client import ADMIN, Client, client
 from tests.flowprism.service.stored import demo_analysis, healthy_again, record_later, stored_demo, stored_many
+from tests.storage.database import results
 
 LATER_NS = 2**61
 HOSTILE = "<img src=x onerror=alert(1)>\n</script><b>bold</b>"
@@ -161,6 +164,29 @@ def test_the_timeline_opens_with_an_iteration_that_the_incident_made_slow(tmp_pa
     page = unescape(client(stores).get(f"/jobs/{found.id}/timeline").text)
     assert f"Iteration {slow.index} took" in page
     assert "The last iteration that" in page
+    stores.database.close()
+
+
+def test_an_incident_that_came_back_or_is_not_seen_says_so(demo: Stores, recovered: Stores, tmp_path: Path) -> None:
+    """Open is not the same as still on: since when it was not seen, and since when it is so again."""
+    assert "Not seen since" not in client(demo).get(f"/incidents/{_only(demo)}").text
+    assert "Not seen since" in client(recovered).get(f"/incidents/{_only(recovered)}").text
+    stores = stored_demo(tmp_path)
+    (found,) = stored_incidents(stores.database)
+    steps = demo_analysis().report.jobs[0].iterations
+    earlier = (steps[0].start_ns, steps[2].end_ns)
+    again = found.model_copy(
+        update={"start_ns": earlier[0], "earlier_ns": (earlier,), "since_ns": found.start_ns, "times_reopened": 1}
+    )
+    end_ns = demo_analysis().report.window.end_ns + 10**9
+    assert save_scan(stores.database, ScanResult(results.kept(end_ns, "health"), [], [again]))
+    page = client(stores).get(f"/incidents/{found.id}").text
+    assert "Came back" in page
+    (row,) = incidents(stores, ADMIN, LATER_NS)
+    drawn = evidence_of(stores, row)
+    assert [one.hit for one in drawn.rows] == [
+        one.end_ns <= earlier[1] or one.start_ns >= found.start_ns for one in steps
+    ]
     stores.database.close()
 
 
