@@ -14,25 +14,25 @@ import typer
 import flowprism
 from datamodel.errors import FlowprismError
 from flowprism.cli.command_group import CommandGroup
-from flowprism.cli.commands.alert import app as alert
-from flowprism.cli.commands.analyze import analyze
-from flowprism.cli.commands.backfill import backfill
-from flowprism.cli.commands.collect import collect
-from flowprism.cli.commands.compact import compact
-from flowprism.cli.commands.config import app as config
-from flowprism.cli.commands.decode import decode
-from flowprism.cli.commands.evaluate import evaluate
-from flowprism.cli.commands.feeds import feeds
-from flowprism.cli.commands.inventory import app as inventory
-from flowprism.cli.commands.plan import app as plan
-from flowprism.cli.commands.profile import app as profile
-from flowprism.cli.commands.query import query
-from flowprism.cli.commands.replay import replay
-from flowprism.cli.commands.scan import scan
-from flowprism.cli.commands.serve import api, serve
-from flowprism.cli.commands.simulate import simulate
-from flowprism.cli.commands.token import app as token
-from flowprism.cli.commands.user import app as user
+from flowprism.cli.commands.evaluation.evaluate import evaluate
+from flowprism.cli.commands.evaluation.simulate import simulate
+from flowprism.cli.commands.files.analyze import analyze
+from flowprism.cli.commands.files.decode import decode
+from flowprism.cli.commands.files.feeds import feeds
+from flowprism.cli.commands.files.replay import replay
+from flowprism.cli.commands.planning.plan import app as plan
+from flowprism.cli.commands.profiles.profile import app as profile
+from flowprism.cli.commands.service.alert import app as alert
+from flowprism.cli.commands.service.backfill import backfill
+from flowprism.cli.commands.service.collect import collect
+from flowprism.cli.commands.service.compact import compact
+from flowprism.cli.commands.service.config import app as config
+from flowprism.cli.commands.service.inventory import app as inventory
+from flowprism.cli.commands.service.query import query
+from flowprism.cli.commands.service.scan import scan
+from flowprism.cli.commands.service.serve import api, serve
+from flowprism.cli.commands.service.token import app as token
+from flowprism.cli.commands.service.user import app as user
 
 
 class FlowprismCommands(CommandGroup):

@@ -9,11 +9,6 @@ from tests.house.checkout import ROOT, files, packages
 MOST_MODULES = 15
 PUBLIC_CLASS = re.compile(r"^class ([^\W_]\w*)", re.MULTILINE)
 
-# Folders that still show more modules, and why. No folder may join them.
-CROWDED = {
-    "flowprism/cli/commands": "one module a command",
-}
-
 
 def modules(folders: set[str]) -> list[Path]:
     """Modules in some of the top-level folders, relative to the checkout."""
@@ -31,7 +26,7 @@ def crowded() -> dict[str, int]:
 
 def test_no_folder_is_crowded() -> None:
     """A folder shows at most 15 modules, so that one look at it is enough."""
-    assert {folder: count for folder, count in crowded().items() if folder not in CROWDED} == {}
+    assert crowded() == {}
 
 
 def test_no_public_class_twice() -> None:
@@ -41,8 +36,3 @@ def test_no_public_class_twice() -> None:
         for name in PUBLIC_CLASS.findall((ROOT / path).read_text()):
             where[name].append(path.as_posix())
     assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
-
-
-def test_exceptions_name_what_there_is() -> None:
-    """An exception whose folder is gone, or crowded no more, is taken off the list."""
-    assert set(CROWDED) <= set(crowded())

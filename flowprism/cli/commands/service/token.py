@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flowprism.cli.commands.user import Results
+from flowprism.cli.commands.service.user import Results
 
 app = typer.Typer(help="API tokens of users.", no_args_is_help=True)
 

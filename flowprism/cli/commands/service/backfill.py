@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flowprism.cli.commands.serve import File
+from flowprism.cli.commands.service.serve import File
 
 
 def backfill(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from flowprism.cli.commands.plan_feeds import feeds
-from flowprism.cli.commands.plan_paths import paths
+from flowprism.cli.commands.planning.plan_feeds import feeds
+from flowprism.cli.commands.planning.plan_paths import paths
 
 app = typer.Typer(help="Plans for the fabric. Nothing is applied.", no_args_is_help=True)
 app.command()(feeds)

@@ -1,0 +1,1 @@
+"""Simulating cases, and scoring the analysis on them."""

@@ -1,0 +1,1 @@
+"""Commands that read captures and files of flow records."""

@@ -1,0 +1,1 @@
+"""Plans: of feeds and of paths."""

@@ -1,0 +1,1 @@
+"""The service, what it stores, and who may use it."""
