@@ -81,11 +81,13 @@ def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequenc
     for finding in findings:
         mark_finding(drawing, finding, x)
     mark_events(drawing, events, x)
-    _medians(drawing, job, findings, seconds, x, y)
+    labels = _medians(drawing, job, findings, seconds, x, y)
     rows = iteration_rows(job, findings)
     if all(row.first == row.last for row in rows):
         _errors(drawing, job, seconds, x, y)
     _points(drawing, rows, x, y)
+    for words, at_x, at_y in labels:
+        drawing.add("text", words, x=at_x, y=at_y, css="note halo")
     return drawing.markup()
 
 
@@ -150,8 +152,12 @@ def mark_events(drawing: Drawing, events: Sequence[Event], x: Scale) -> None:
 
 def _medians(
     drawing: Drawing, job: JobReport, findings: Sequence[Finding], seconds: Floats, x: Scale, y: Scale
-) -> None:
-    """A dashed line at the median of what is in no finding, and one at the median inside each finding."""
+) -> list[tuple[str, float, float]]:
+    """A dashed line at the median of what is in no finding, and one at the median inside each finding.
+
+    Returns their labels with x and y, to be drawn over the points.
+    """
+    texts: list[tuple[str, float, float]] = []
     masks = [~_hit(job, findings), *(inside(job, finding) for finding in findings)]
     places = np.array([x(i.start_ns) for i in job.iterations])
     labels: list[tuple[float, float, float]] = []
@@ -170,7 +176,8 @@ def _medians(
         above = sum(y(value) < level for value in seconds[near].tolist())
         named = bool(findings) and level - 8 - _LABEL_HIGH < TOP - 6  # names of findings stand there
         side = -8 if 2 * above <= near.sum() and not named else 17  # where fewer points are in the way
-        drawing.add("text", words, x=first + 6, y=level + side, css="note halo")
+        texts.append((words, first + 6, level + side))
+    return texts
 
 
 def _points(drawing: Drawing, rows: Sequence[IterationRow], x: Scale, y: Scale) -> None:

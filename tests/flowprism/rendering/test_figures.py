@@ -12,7 +12,7 @@ from flowprism.rendering.endpoint_order import positions
 from flowprism.rendering.facts import iteration_seconds
 from flowprism.rendering.figures import evidence, timeline
 from flowprism.rendering.figures.heatmap import heat, roles, table
-from flowprism.rendering.figures.iterations import iteration_rows
+from flowprism.rendering.figures.iterations import draw_iterations, iteration_rows
 from flowprism.rendering.figures.svg import Drawing, Scale, round_ticks
 from flowprism.rendering.lanes import assign_lanes
 from flowprism.rendering.names import names_of
@@ -47,6 +47,13 @@ def test_drawings_escape_what_they_are_given() -> None:
 def test_a_scale_of_one_value_does_not_divide_by_zero() -> None:
     """All iterations may take the same time."""
     assert Scale(5, 5, 0, 100)(5) == 0
+
+
+def test_labels_of_medians_lie_over_the_points(analysis: Analysis) -> None:
+    """A dot or a line over a letter makes it illegible."""
+    job = analysis.report.jobs[0]
+    figure = draw_iterations(job, [one for one in analysis.report.findings if one.job == job.id], ())
+    assert figure.index(">median ") > max(figure.rindex("<circle"), figure.rindex('class="line"'))
 
 
 def test_the_drawn_iteration_lies_inside_the_finding(analysis: Analysis) -> None:
