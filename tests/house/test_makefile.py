@@ -50,6 +50,23 @@ def test_every_target_is_documented() -> None:
     assert named == targets()
 
 
+def test_a_visitor_installs_what_running_needs_and_nothing_else(tmp_path: Path) -> None:
+    """On a fresh clone `make run` takes neither the tools of tests nor a minute of compiling; tests take both."""
+    for name in ("Makefile", "setup.cfg", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+
+    def would_run(target: str) -> str:
+        return subprocess.run(["make", "-n", "-C", tmp_path, target], capture_output=True, text=True, check=True).stdout
+
+    run, test = would_run("run"), would_run("test")
+    assert "--editable '.'\n" in run.replace(";", "\n")
+    assert "[dev]" not in run
+    assert "precompile" not in run
+    assert "flowprism.demo" in run
+    assert "--editable '.[dev]'" in test
+    assert "flowprism.precompile" in test
+
+
 def test_continuous_integration_runs_our_own_commands() -> None:
     """.ci/run calls make targets, and the three that a change must pass are among them."""
     called = set(re.findall(r"^timed make (\S+)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE))
