@@ -64,6 +64,14 @@ class Incident(Document):
             return min(e.window_ns[0] for e in self.evidence), max(e.window_ns[1] for e in self.evidence)
         return self.start_ns, max(self.end_ns if self.end_ns is not None else self.seen_ns, self.start_ns)
 
+    def recent_ns(self, most_ns: int) -> tuple[int, int]:
+        """The last `most_ns` of the time in which it was so, UTC, and all that its numbers are of.
+
+        As windows move on past a fault, its numbers are of ever less of it: of its last few iterations in the end.
+        """
+        start_ns, end_ns = self.measured_ns
+        return min(start_ns, max(self.since_ns or self.start_ns, end_ns - most_ns)), end_ns
+
     def stretches(self, until_ns: int) -> tuple[Finding, ...]:
         """The findings of each time in which it was so before `until_ns`, UTC; in between all was well."""
         newest = self.as_finding(until_ns)

@@ -26,7 +26,14 @@ from flowprism.rendering.suspects import behind_uplink, suspect_addresses
 from flowprism.service.queries.jobs.endpoint_positions import places
 from flowprism.service.queries.jobs.events import events
 from flowprism.service.queries.jobs.job_queries import iteration_frame
-from flowprism.service.queries.jobs.timelines import MOST_SPAN_NS, PairWindow, TimeSpan, pairs_during, timeline
+from flowprism.service.queries.jobs.timelines import (
+    MOST_SPAN_NS,
+    RECENT_NS,
+    PairWindow,
+    TimeSpan,
+    pairs_during,
+    timeline,
+)
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
@@ -81,7 +88,7 @@ def incident_evidence(
     series, peers = _series(stores, viewer, detail, job, finding, suspects)
     window = None
     if finding.kind in evidence.LINK_KINDS:
-        window = pairs_during(stores, viewer, job.id, TimeSpan(*one.measured_ns))
+        window = pairs_during(stores, viewer, job.id, TimeSpan(*one.recent_ns(RECENT_NS)))
     late = None if window is None or not window.is_of_stretch else _late(window, finding, suspects, names)
     return IncidentEvidence(
         gain=compute_gain(job, finding),

@@ -24,7 +24,7 @@ from flowprism.rendering.suspects import pointed_at
 from flowprism.service.queries.incidents.incident_queries import incident, incidents
 from flowprism.service.queries.jobs.analyses import names
 from flowprism.service.queries.jobs.endpoint_positions import places
-from flowprism.service.queries.jobs.timelines import TimeSpan, pairs, pairs_during
+from flowprism.service.queries.jobs.timelines import RECENT_NS, TimeSpan, pairs, pairs_during
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
@@ -120,7 +120,7 @@ def matrix_view(stores: Stores, viewer: Viewer, now_ns: int, found: JobDetail, w
     known = names(stores)
     open_now = incidents(stores, viewer, now_ns, IncidentFilter(job=found.id))
     case = _case(stores, viewer, now_ns, found.id, wanted, [row.incident for row in open_now])
-    window = None if case is None else pairs_during(stores, viewer, found.id, TimeSpan(*case.measured_ns))
+    window = None if case is None else pairs_during(stores, viewer, found.id, TimeSpan(*case.recent_ns(RECENT_NS)))
     frame, book = (window.frame, window.book) if window else pairs(stores, viewer, found.id, wanted.at_ns) or (None, ())
     suspects = pointed_at([row.incident for row in open_now], known).intersection(found.addresses)
     groups = found.layouts[0].groups if found.layouts else Groups()

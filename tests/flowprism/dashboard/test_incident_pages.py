@@ -167,6 +167,26 @@ def test_the_timeline_opens_with_an_iteration_that_the_incident_made_slow(tmp_pa
     stores.database.close()
 
 
+def test_pairs_are_of_the_window_that_shows_most_of_an_incident(tmp_path: Path) -> None:
+    """Windows move on past a fault, until its numbers are of its last iteration; the fault was longer than that."""
+    whole = demo_analysis()
+    (finding,), (found,) = whole.report.findings, whole.report.jobs
+    last = found.iterations[-1]
+    tail = tuple(one.model_copy(update={"window_ns": (last.start_ns, last.end_ns)}) for one in finding.evidence)
+    report = whole.report.model_copy(update={"findings": (finding.model_copy(update={"evidence": tail}),)})
+    stores = stored_demo(tmp_path, analysis=replace(whole, report=report))
+    (row,) = incidents(stores, ADMIN, LATER_NS)
+    assert row.measured_ns == (last.start_ns, last.end_ns)
+    assert row.incident.recent_ns(10**12) == (finding.start_ns, last.end_ns)
+    assert row.incident.recent_ns(10**9) == (last.start_ns, last.end_ns)
+    late = evidence_of(stores, row).late_window
+    assert late is not None
+    assert late.inside == sum(one.start_ns >= finding.start_ns for one in found.iterations) == 6
+    page = unescape(client(stores).get(f"/jobs/{found.id}/matrix?measure=delay").text)
+    assert re.search(r"of its 12 iterations, 6 lie", page)
+    stores.database.close()
+
+
 def test_an_incident_that_came_back_or_is_not_seen_says_so(demo: Stores, recovered: Stores, tmp_path: Path) -> None:
     """Open is not the same as still on: since when it was not seen, and since when it is so again."""
     assert "Not seen since" not in client(demo).get(f"/incidents/{_only(demo)}").text

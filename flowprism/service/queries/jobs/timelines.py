@@ -18,6 +18,7 @@ from storage.database.scans.scan_records import job as known_job
 from storage.lake.selection import Selection
 
 MOST_SPAN_NS = 3_600 * 10**9  # an hour; what lasts longer is seen by its iterations
+RECENT_NS = 600 * 10**9  # of the time of an incident: ten windows of a minute are read, of any job
 SHOWN_ITERATIONS = 10  # of the newest, by default
 
 
