@@ -227,7 +227,9 @@ def analyze_reading(
             *about_cables,
         ]
     )
-    happened = tuple(sorted((e for r in linked for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind)))
+    happened = tuple(
+        sorted((e for r in [*linked, *further] for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))
+    )
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,

@@ -40,7 +40,7 @@ def job_changes(
     slack_ns = round(WHOLE_ITERATIONS * float(np.median(np.diff(edges_ns))))
     if not _replaced(own, slack_ns):
         return ()
-    changes = find_changes(stream_lives(own), slack_ns, lambda endpoint: _seat(seats, endpoint))
+    changes = find_changes(stream_lives(own), slack_ns, lambda endpoint: seat_of(seats, endpoint))
     others = [stream_lives(some.take(np.flatnonzero(np.isin(some.dst, members)))) for some in other if changes]
     return tuple(CopiedChange(change, sum(sent_once_bytes(some, change) for some in others)) for change in changes)
 
@@ -51,6 +51,7 @@ def _replaced(own: Streams, slack_ns: int) -> bool:
     return bool((begin > begin.min() + slack_ns).any() and (end < end.max() - slack_ns).any())
 
 
-def _seat(seats: Mapping[int, Seat], endpoint: int) -> tuple[int, ...]:
+def seat_of(seats: Mapping[int, Seat], endpoint: int) -> tuple[int, ...]:
+    """Where an endpoint sits, for who took whose place; the same for all that are not known."""
     seat = seats.get(endpoint)
     return (-1,) if seat is None or seat.rail is None else (seat.rail,)

@@ -65,13 +65,13 @@ def _joined(
     flow: Streams, jobs: tuple[Job, Job], before: JobResult, after: JobResult, seats: Mapping[int, Seat]
 ) -> JobResult:
     """Both results under the later one's id; its layout, groups and detectability are those of now."""
-    report = _joined_report(before.report, after.report)
+    report = joined_report(before.report, after.report)
     edges_ns = np.array([one.end_ns for one in report.iterations], np.int64)
     numbers = np.concatenate([job.stream_numbers for job in jobs])
     members = np.union1d(jobs[0].endpoints, jobs[1].endpoints)
     other = flow.take(np.setdiff1d(np.flatnonzero(np.isin(flow.dst, members)), numbers))
     changes = job_changes(flow.take(np.unique(numbers)), edges_ns, (other,), members, seats)
-    grid = _report_grid(after.report, flow.addresses)
+    grid = report_grid(after.report, flow.addresses)
     resized = [change_event(report.id, c.change, c.state_bytes, edges_ns, grid) for c in changes]
     known = [*_but(before.events, "end"), *_but(after.events, "start")]
     events = [e.model_copy(update={"job": report.id}) for e in known if e.change is None] + resized
@@ -87,7 +87,8 @@ def _but(events: Sequence[Event], kind: str) -> list[Event]:
     return [event for event in events if event.kind != kind]
 
 
-def _joined_report(before: JobReport, after: JobReport) -> JobReport:
+def joined_report(before: JobReport, after: JobReport) -> JobReport:
+    """The later report with the endpoints, the iterations and, where it has none, the label of the earlier one too."""
     shift = len(before.iterations)
     later = (one.model_copy(update={"index": one.index + shift}) for one in after.iterations)
     return after.model_copy(
@@ -112,7 +113,7 @@ def _joined_tables(before: JobResult, after: JobResult) -> JobTables | None:
     return replace(new, spans=concat(SPANS, [first, second]), groups=(*new.groups, *old.groups))
 
 
-def _report_grid(job: JobReport, addresses: Sequence[str]) -> Grid:
+def report_grid(job: JobReport, addresses: Sequence[str]) -> Grid:
     """The layout that a report states, as address codes."""
     code = {address: n for n, address in enumerate(addresses)}
     kinds = {k: [[code[a] for a in group] for group in groups] for k, groups in job.groups if isinstance(groups, tuple)}

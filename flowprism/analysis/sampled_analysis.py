@@ -29,6 +29,8 @@ from diagnose.sampled.sampled_job_view import SampledView
 from diagnose.sampled.sampled_pairs import pairs_of_samples, pairs_of_volumes
 from flowprism.analysis.job_analysis import JobResult, JobTables
 from flowprism.analysis.job_report import ObservedJob, job_id, job_report
+from flowprism.analysis.joined_epochs import join_epochs
+from flowprism.analysis.sampled_changes import SampleContext, SampledTraining, find_trainings
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.sampled.curves.progress_curves import ProgressCurves, has_sequence_number
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes, places
@@ -37,7 +39,7 @@ from reconstruct.sampled.folding.folded_rates import endpoint_rates
 from reconstruct.sampled.folding.folded_samples import points
 from reconstruct.sampled.folding.iteration_phases import begin_at, list_phases
 from reconstruct.sampled.folding.last_position import standstill
-from reconstruct.sampled.jobs.sampled_recognition import FEWEST_ITERATIONS, SampledJob, find_sampled_jobs
+from reconstruct.sampled.jobs.sampled_recognition import FEWEST_ITERATIONS, SampledJob
 from reconstruct.sampled.jobs.volume_jobs import VolumeJob, jobs_by_volume
 from reconstruct.sampled.uplinks_passed import find_uplinks
 from reconstruct.streams.observations import is_unsampled
@@ -162,24 +164,32 @@ def sampled_results(
     """
     if not len(samples):
         return [], {}
-    found = find_sampled_jobs(samples, around.services, around.hosts)
-    jobs = [j for j in found.jobs if not taken[j.endpoints].any() and _tells_more(j, found.progress, lesser)]
-    for job in jobs:
-        taken[job.endpoints] = True
-    return [_sampled(job, found.progress, samples, around) for job in jobs], found.unassigned
+    found, unassigned = find_trainings(samples, SampleContext(around.services, around.hosts, around.seats))
+    kept = []
+    for one in found:
+        if not taken[one.endpoints].any() and _tells_more(one, lesser):
+            taken[one.endpoints] = True
+            kept.append(one)
+    return [_followed(one, around) for one in kept], unassigned
 
 
-def _tells_more(job: SampledJob, progress: ProgressCurves, lesser: Sequence[ReplaceableJob]) -> bool:
+def _followed(training: SampledTraining, around: AnalysisContext) -> JobResult:
+    """The results of a training, those of all its epochs as one."""
+    results = [_sampled(epoch.job, epoch.progress, epoch.samples, around) for epoch in training.epochs]
+    return join_epochs(results, training.changes, around.place.addresses)
+
+
+def _tells_more(training: SampledTraining, lesser: Sequence[ReplaceableJob]) -> bool:
     """Whether samples show all endpoints and iterations of the lesser jobs that they meet, more pairs, and places."""
-    inside = [np.isin(other.job.endpoints, job.endpoints, assume_unique=True) for other in lesser]
+    inside = [np.isin(other.job.endpoints, training.endpoints, assume_unique=True) for other in lesser]
     met = [(own, other) for own, other in zip(inside, lesser, strict=True) if own.any()]
-    pairs = progress.src[job.connections] << 32 | progress.dst[job.connections]
+    iterations = sum(len(epoch.job.edges_ns) for epoch in training.epochs)
+    pairs = np.concatenate([p.src[j.connections] << 32 | p.dst[j.connections] for j, p, _ in training.epochs])
     more = all(
-        own.all()
-        and len(job.edges_ns) + MISSED_ENDS >= len(other.job.edges_ns)
-        and not np.isin(pairs, other.pairs).all()
+        own.all() and iterations + MISSED_ENDS >= len(other.job.edges_ns) and not np.isin(pairs, other.pairs).all()
         for own, other in met
     )
+    job, progress, _ = training.epochs[-1]
     return not met or (more and places(of_samples(progress, job)))
 
 

@@ -35,6 +35,13 @@ class ConnectionLives:
     bytes: Float
 
 
+class ReplacementTime(NamedTuple):
+    """From the last sample of connections that were replaced to the first one of those that took their place, UTC."""
+
+    stopped_ns: int
+    begun_ns: int
+
+
 def stream_lives(streams: Streams) -> ConnectionLives:
     """Lives of streams, in their order."""
     first, last = streams.offsets[:-1], streams.offsets[1:] - 1

@@ -8,20 +8,22 @@ the feed, a checkpoint and an exporter's restart leave connections what they wer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Int
-from reconstruct.membership.connection_lives import ConnectionLives
+from reconstruct.membership.connection_lives import ConnectionLives, ReplacementTime
 
 ChangeKind = Literal["live_migration", "restart", "elastic"]
-# Most connections between endpoints that stay go on in a live migration.
+# Connections that go on carry most of the bytes between endpoints that stay in a live migration.
 GOES_ON = 0.5
 # Of two that may have had a place, the peers decide; then rail, GPU and bytes, each only where all before it are equal.
 PEERS, SEAT, VOLUME = 1.0, 0.1, 0.01
+# How long a connection may be silent that is seen too rarely to say.
+FOREVER = np.iinfo(np.int64).max
 
 Seat = tuple[int, ...]  # rail and GPU index of an endpoint
 
@@ -75,6 +77,35 @@ def find_changes(lives: ConnectionLives, slack_ns: int, seat_of: Callable[[int],
     return tuple(found)
 
 
+def changes_at(
+    lives: ConnectionLives, times: Sequence[ReplacementTime], patience_ns: Int, seat_of: Callable[[int], Seat]
+) -> tuple[MemberChange, ...]:
+    """The changes of one job at times that are known.
+
+    Clocks of exporters differ, so what ended may seem to end a little after others began.
+
+    Args:
+        lives: its connections; copies of state are not among them.
+        times: of each change, ascending.
+        patience_ns: (connections,) silence for longer is the end of each; `FOREVER` where it is seen too rarely to say.
+        seat_of: rail and GPU of an endpoint; equal for all where no inventory says.
+    """
+    begin, end = int(lives.start_ns.min()), int(lives.end_ns.max())
+    gone = (patience_ns < FOREVER) & (lives.end_ns < end - patience_ns)
+    new = (patience_ns < FOREVER) & (lives.start_ns > begin + patience_ns)
+    found = []
+    for place, (stopped_ns, begun_ns) in enumerate(times):
+        since_ns = times[place - 1].begun_ns if place else begin
+        until_ns = times[place + 1].stopped_ns if place + 1 < len(times) else end
+        before = (lives.start_ns <= stopped_ns) & (lives.end_ns >= since_ns)
+        after = (lives.end_ns >= begun_ns) & (lives.start_ns <= until_ns)
+        both = before & after
+        ended = both & gone & (lives.end_ns - patience_ns < begun_ns)
+        begun = both & new & (lives.start_ns + patience_ns > stopped_ns)
+        found.append(_change(lives, before & ~begun, after & ~ended, (stopped_ns, begun_ns), seat_of))
+    return tuple(found)
+
+
 def _bunches(times_ns: Int, apart_ns: int) -> list[tuple[int, int]]:
     """First and last of times that lie no further apart than that, one from the next."""
     if not len(times_ns):
@@ -90,7 +121,7 @@ def _change(
     left, joined = np.setdiff1d(members, later), np.setdiff1d(later, members)
     staying = np.intersect1d(members, later)
     among = before & np.isin(lives.src, staying) & np.isin(lives.dst, staying)
-    lasting = float((among & after).sum()) > GOES_ON * float(among.sum())
+    lasting = float(lives.bytes[among & after].sum()) > GOES_ON * float(lives.bytes[among].sum())
     kind: ChangeKind = "elastic" if len(left) != len(joined) else "live_migration" if lasting else "restart"
     sides = {**{int(e): before for e in left}, **{int(e): after for e in joined}}
     moved = {e: _moved(lives, side, e) for e, side in sides.items()}

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from datamodel.reconstructed.streams import Float
+
 # Bytes of headers and of padding differ by less.
 TOLERANCE = 0.02
 # Of the endpoints that stay so many must fit: those next to the end of a ring may send to other peers.
 FITTING = 0.9
+# Few iterations of samples show bytes of an iteration this well.
+SAMPLED_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,22 @@ def is_resized(before: TrainingShape, after: TrainingShape) -> bool:
     ratios = [after.sent_bytes[e] / before.sent_bytes[e] for e in common if before.sent_bytes[e] > 0]
     fits = sum(low * (1 - TOLERANCE) <= ratio <= high * (1 + TOLERANCE) for ratio in ratios)
     return bool(ratios) and fits >= FITTING * len(common)
+
+
+def does_same_work(before_bytes: Float, after_bytes: Float, factor: float) -> bool:
+    """Whether pairs that stay move as much in an iteration as before, or as much as a ring of another size asks.
+
+    Pairs count by their bytes: those of few samples are known worst.
+
+    Args:
+        before_bytes: (pairs,) moved in an iteration before, more than 0.
+        after_bytes: (pairs,) likewise after.
+        factor: see `resized_ring`.
+    """
+    low, high = sorted((1.0, factor))
+    ratio = after_bytes / before_bytes
+    fits = (ratio >= low * (1 - SAMPLED_TOLERANCE)) & (ratio <= high * (1 + SAMPLED_TOLERANCE))
+    return len(ratio) > 0 and float(before_bytes[fits].sum()) >= FITTING * float(before_bytes.sum())
 
 
 def resized_ring(before: int, after: int) -> float:

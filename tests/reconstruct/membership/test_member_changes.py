@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from reconstruct.membership.connection_lives import ConnectionLives
+from reconstruct.membership.connection_lives import ConnectionLives, ReplacementTime
 from reconstruct.membership.interruption import find_interruption
-from reconstruct.membership.member_changes import MemberChange, find_changes, sent_once_bytes
-from reconstruct.membership.resized_jobs import TrainingShape, is_resized
+from reconstruct.membership.member_changes import FOREVER, MemberChange, changes_at, find_changes, sent_once_bytes
+from reconstruct.membership.resized_jobs import TrainingShape, does_same_work, is_resized
 
 SECOND = 10**9
 Life = tuple[int, int, float, float, float]  # sender, receiver, first and last second, bytes
@@ -112,3 +112,28 @@ def test_another_job_on_the_same_hosts_is_no_resized_one() -> None:
     assert not is_resized(before, TrainingShape(20, 30, dict.fromkeys(range(8, 40), 1.5)))
     assert not is_resized(before, shape(20, 30, 24, 4 / 3))
     assert not is_resized(before, shape(5, 30, 32, 1.5))
+
+
+def test_changes_at_known_times_hold_where_clocks_differ() -> None:
+    """Endpoint 2 seems to send a second after its successor 9 began; a connection seen rarely decides nothing."""
+    rows = [*STAY, (1, 2, 0, 30, 1e9), (2, 0, 0, 34, 1e9), (1, 9, 33, 60, 1e9), (9, 0, 29, 60, 1e9), (1, 4, 3, 29, 1e8)]
+    patience = np.array([6 * SECOND] * (len(rows) - 1) + [FOREVER])
+    (found,) = changes_at(lives(*rows), [ReplacementTime(30 * SECOND, 33 * SECOND)], patience, lambda _: (0,))
+    assert (found.kind, found.leavers, found.joiners, found.replaces) == ("live_migration", (2,), (9,), {9: 2})
+
+
+def test_of_two_known_times_each_has_its_own_change() -> None:
+    """A replica leaves, then all is restarted."""
+    rows = [*ring([0, 1, 2, 3], 0, 30), *ring([0, 1, 2], 40, 70), *ring([0, 1, 2], 80, 99)]
+    times = [ReplacementTime(30 * SECOND, 40 * SECOND), ReplacementTime(70 * SECOND, 80 * SECOND)]
+    found = changes_at(lives(*rows), times, np.full(len(rows), 3 * SECOND), lambda _: (0,))
+    assert [(one.kind, one.leavers, one.joiners) for one in found] == [("elastic", (3,), ()), ("restart", (), ())]
+
+
+def test_pairs_that_stay_do_the_same_work_or_that_of_a_ring_of_another_size() -> None:
+    """Those of few bytes may be off; no pair shows nothing."""
+    before = np.array([100.0, 100.0, 5.0])
+    assert does_same_work(before, np.array([101.0, 97.0, 9.0]), 1)
+    assert not does_same_work(before, np.array([101.0, 75.0, 5.0]), 1)
+    assert does_same_work(before, np.array([101.0, 75.0, 5.0]), 0.75)
+    assert not does_same_work(before[:0], before[:0], 1)
