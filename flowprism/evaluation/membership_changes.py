@@ -25,7 +25,7 @@ from simulate.export.feed_spec import FeedSpec
 MEMBERSHIP = "membership"
 # Cases of each kind of change, and of each distractor.
 CASES = {"full": (40, 16), "medium": (10, 4), "small": (2, 1)}
-# Every so many-th change is seen through samples of 1 packet in so many besides.
+# Every so many-th case is seen through samples of 1 packet in so many besides.
 SAMPLED_EVERY, SAMPLING_RATE = 4, 4096
 # A place must be known so many iterations after the first complete one began.
 ITERATIONS_TO_PLACE = 3
@@ -42,6 +42,8 @@ MEANINGS = {
     "one_job": "share of cases with as many jobs as there are",
     "no_change": "share of distractors that are not taken for a change",
     "sampled_kind": "as change_kind, from sFlow at 1 in 4,096",
+    "sampled_place": "as change_place, but for stages, from sFlow at 1 in 4,096",
+    "sampled_no_change": "as no_change, from sFlow at 1 in 4,096",
 }
 
 
@@ -59,6 +61,7 @@ class MembershipOutcome(Document):
         account_error: of the ratio where no progress was repeated.
         jobs: whether there are as many as in truth.
         sampled: as `kind`, from samples.
+        sampled_place: whether who left and who joined in whose place were right, from samples.
     """
 
     case: str
@@ -71,6 +74,7 @@ class MembershipOutcome(Document):
     account_error: float | None = None
     jobs: bool
     sampled: bool | None = None
+    sampled_place: bool | None = None
 
 
 def run_membership_cases(
@@ -80,7 +84,7 @@ def run_membership_cases(
 
     Args:
         size: of the suite.
-        numbers: of the cases; None for all of the size.
+        numbers: of the cases; None for all of the size. Those beyond are further cases, in the same order of kinds.
         progress: called with the number of finished cases.
     """
     changes, others = CASES[size]
@@ -88,6 +92,7 @@ def run_membership_cases(
 
     def run_case(number: int) -> MembershipOutcome:
         kind, drawn = named[number % len(named)]
+        drawn += number // len(named) * (changes if kind in KINDS else others)
         return run_membership_case(kind, drawn).model_copy(update={"case": f"{MEMBERSHIP}-{number:03}"})
 
     return run_numbered(run_case, len(named), numbers, progress)
@@ -96,17 +101,17 @@ def run_membership_cases(
 def run_membership_case(kind: str, number: int) -> MembershipOutcome:
     """Simulate and analyze one case."""
     plan = membership_case(number, kind)
-    samples = kind in KINDS and number % SAMPLED_EVERY == 0
+    samples = number % SAMPLED_EVERY == 0
     feeds = (FeedSpec("sflow", rate=SAMPLING_RATE),) if samples else ()
     case = simulate_case(replace(plan.scenario, feeds=feeds), number)
-    flows = _without_gap(plan, case)
+    flows = _without_gap(plan, case.readings["flows"].flows)
     report = _analyzed(case, flows)
-    changes = [event for event in report.events if event.change is not None]
+    changes, seen = _changes(report), _changes(_sampled(plan, case)) if samples else None
     jobs = len(report.jobs) == len(case.truth.jobs)
     if kind not in KINDS:
-        return MembershipOutcome(case=kind, about=kind, kind=not changes, jobs=jobs)
+        clean = None if seen is None else not seen
+        return MembershipOutcome(case=kind, about=kind, kind=not changes, jobs=jobs, sampled=clean)
     truth = case.truth.jobs[0]
-    seen = _analyzed_feed(case.readings["sflow"], case.inventory) if samples else None
     spent = report.jobs[0].training_time if len(report.jobs) == 1 else None
     bounds = None if spent is None else spent.effective_ratio
     effective = _effective_ratio(truth, spent) if spent is not None else 0.0
@@ -121,8 +126,19 @@ def run_membership_case(kind: str, number: int) -> MembershipOutcome:
         early_place=_early_place(case, flows, truth),
         down_error=_down_error(changes, truth),
         jobs=jobs,
-        sampled=None if seen is None else _kind([e for e in seen.events if e.change is not None], truth),
+        sampled=None if seen is None else _kind(seen, truth),
+        sampled_place=None if seen is None else _members_right(seen, truth.changes[0]),
     )
+
+
+def _changes(report: Report) -> list[Event]:
+    return [event for event in report.events if event.change is not None]
+
+
+def _sampled(plan: MembershipCase, case: Case) -> Report:
+    """What samples show of the case."""
+    reading = case.readings["sflow"]
+    return _analyzed_feed(replace(reading, flows=_without_gap(plan, reading.flows)), case.inventory)
 
 
 def _kind(changes: Sequence[Event], truth: TrueJob) -> bool:
@@ -152,29 +168,33 @@ def _early_place(case: Case, flows: Flows, truth: TrueJob) -> bool:
     true = truth.changes[0]
     until_ns = [end for start, end in truth.iterations if start >= true.end_ns][ITERATIONS_TO_PLACE - 1]
     early = flows.take(np.flatnonzero(flows.frame["time_flow_end_ns"] <= until_ns))
-    return _places_right([e for e in _analyzed(case, early).events if e.change is not None], true)
+    return _places_right(_changes(_analyzed(case, early)), true)
 
 
 def _places_right(changes: Sequence[Event], true: TrueChange) -> bool:
+    if not _members_right(changes, true) or (found := changes[0].change) is None:
+        return False
+    return {place.endpoint: place.pp for place in (*found.leavers, *found.joiners)} == true.stages
+
+
+def _members_right(changes: Sequence[Event], true: TrueChange) -> bool:
+    """Whether the one change names who left, and who joined in whose place."""
     if len(changes) != 1 or (found := changes[0].change) is None:
         return False
 
     def names(places: Sequence[Place]) -> tuple[str, ...]:
         return tuple(sorted(place.endpoint for place in places))
 
-    stages = {place.endpoint: place.pp for place in (*found.leavers, *found.joiners)}
     replaces = {place.endpoint: place.replaces for place in found.joiners if place.replaces is not None}
     return (
         names(found.leavers) == tuple(sorted(true.leavers))
         and names(found.joiners) == tuple(sorted(true.joiners))
-        and stages == true.stages
         and replaces == true.replaces
     )
 
 
-def _without_gap(plan: MembershipCase, case: Case) -> Flows:
-    """The case's records without those that a gap of the feed swallows."""
-    flows = case.readings["flows"].flows
+def _without_gap(plan: MembershipCase, flows: Flows) -> Flows:
+    """Some records of the case without those that a gap of the feed swallows."""
     if plan.gap is None:
         return flows
     frame = flows.frame
@@ -207,7 +227,9 @@ def figures(outcomes: Sequence[MembershipOutcome]) -> dict[str, float]:
         "account_close": [one.account_error <= CLOSE for one in changes if one.account_error is not None],
         "one_job": [one.jobs for one in outcomes],
         "no_change": [one.kind for one in outcomes if one.place is None],
-        "sampled_kind": [one.sampled for one in outcomes if one.sampled is not None],
+        "sampled_kind": [one.sampled for one in changes if one.sampled is not None],
+        "sampled_place": [one.sampled_place for one in changes if one.sampled_place is not None],
+        "sampled_no_change": [one.sampled for one in outcomes if one.place is None and one.sampled is not None],
     }
     return {name: sum(marks) / len(marks) for name, marks in measured.items() if marks}
 
@@ -224,5 +246,5 @@ def outcomes_text(outcomes: Sequence[MembershipOutcome]) -> str:
         f"{mark(one.jobs):>6}{mark(one.sampled):>9}{'' if one.down_error is None else f'{one.down_error:.3f}':>12}"
         for one in outcomes
     ]
-    said = [f"{name:<14}{100 * value:.2f} %" for name, value in figures(outcomes).items()]
+    said = [f"{name:<18}{100 * value:.2f} %" for name, value in figures(outcomes).items()]
     return "\n".join([head, *lines, "", *said])

@@ -2,7 +2,14 @@
 
 import pytest
 
-from flowprism.evaluation.membership_changes import MembershipOutcome, figures, outcomes_text, run_membership_case
+from flowprism.evaluation import membership_changes
+from flowprism.evaluation.membership_changes import (
+    MembershipOutcome,
+    figures,
+    outcomes_text,
+    run_membership_case,
+    run_membership_cases,
+)
 
 
 @pytest.mark.parametrize(("kind", "number"), [("live migration", 9), ("restart", 2), ("elastic", 7)])
@@ -29,16 +36,30 @@ def test_a_rail_that_was_not_seen_for_a_while_stays_in_its_job(number: int) -> N
     assert run_membership_case("exporter restart", number).jobs
 
 
+def test_numbers_beyond_the_family_are_further_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same kinds in the same order: the small family has two of each change and one of each distractor."""
+    asked: list[tuple[str, int]] = []
+
+    def run(kind: str, number: int) -> MembershipOutcome:
+        asked.append((kind, number))
+        return MembershipOutcome(case=kind, about=kind, kind=True, jobs=True)
+
+    monkeypatch.setattr(membership_changes, "run_membership_case", run)
+    found = run_membership_cases("small", [1, 12, 22, 17])
+    assert [one.case for one in found] == ["membership-001", "membership-012", "membership-022", "membership-017"]
+    assert asked == [("live migration", 1), ("live migration", 3), ("live migration", 4), ("checkpoint", 1)]
+
+
 def test_figures_count_changes_and_distractors_apart() -> None:
     """Two changes, one of them wrong in all, and a distractor."""
     good = MembershipOutcome(
         case="a", about="restart", kind=True, place=True, early_place=False, down_error=1.0, jobs=True
     )
     bad = good.model_copy(update={"kind": False, "place": False, "down_error": None, "jobs": False, "sampled": False})
-    other = MembershipOutcome(case="c", about="checkpoint", kind=True, jobs=True)
+    other = MembershipOutcome(case="c", about="checkpoint", kind=True, jobs=True, sampled=True)
     found = figures([good, bad, other])
     assert found == {
         "change_kind": 0.5, "change_place": 0.5, "place_in_three": 0.0, "change_down": 0.5, "one_job": 2 / 3,
-        "no_change": 1.0, "sampled_kind": 0.0, "account_bounds": 0.0,
+        "no_change": 1.0, "sampled_kind": 0.0, "sampled_no_change": 1.0, "account_bounds": 0.0,
     }  # fmt: skip
     assert "checkpoint" in outcomes_text([other])
