@@ -1,4 +1,4 @@
-"""Jobs that are one training, resized: their results become one, with the change as an event."""
+"""Jobs that are one training, restarted or resized: their results become one, with the changes as events."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from datamodel.frame import concat
-from datamodel.reconstructed.streams import Streams
+from datamodel.reconstructed.streams import Bool, Streams
 from datamodel.reconstructed.timeline import SPANS
 from datamodel.reports.findings import Event
 from datamodel.reports.report import JobReport
 from diagnose.membership_events import Grid, change_event
 from flowprism.analysis.job_analysis import JobResult, JobTables
-from flowprism.analysis.job_changes import job_changes
+from flowprism.analysis.job_changes import WHOLE_ITERATIONS, job_changes
 from reconstruct.jobs.job_recognition import Job
-from reconstruct.membership.resized_jobs import TrainingShape, is_resized
+from reconstruct.membership.resized_jobs import TrainingShape, is_resized, is_restarted
+from reconstruct.membership.successors import SAME_PACE
 from strategy.placement import Seat
 
 
@@ -31,14 +32,18 @@ def link_resized(
         results: of each of them.
         seats: where endpoints sit; may be empty.
     """
-    shapes = [_shape(flow, job) for job in jobs]
-    order = sorted(range(len(jobs)), key=lambda n: (shapes[n].start_ns, n))
+    shapes = [_shapes(flow, job) for job in jobs]
+
+    def goes_on(before: int, after: int) -> bool:
+        both = shapes[before][1], shapes[after][0]
+        again = is_restarted(*both) and _as_fast(jobs[before], jobs[after])
+        return _alike(results[before], results[after]) and (again or is_resized(*both))
+
+    order = sorted(range(len(jobs)), key=lambda n: (jobs[n].start_ns, n))
     former: dict[int, int] = {}
     for place, later in enumerate(order):
         free = (n for n in reversed(order[:place]) if n not in former.values())
-        before = next(
-            (n for n in free if is_resized(shapes[n], shapes[later]) and _alike(results[n], results[later])), None
-        )
+        before = next((n for n in free if goes_on(n, later)), None)
         if before is not None:
             former[later] = before
     linked, names = list(results), dict[str, str]()
@@ -50,15 +55,31 @@ def link_resized(
     return [result for n, result in enumerate(linked) if n not in former.values()], names
 
 
+def _as_fast(before: Job, after: Job) -> bool:
+    """Whether iterations take about as long: the same work on as many machines does."""
+    pace = np.median(np.diff(after.edges_ns)) / np.median(np.diff(before.edges_ns))
+    return bool(1 / SAME_PACE < pace < SAME_PACE)
+
+
 def _alike(before: JobResult, after: JobResult) -> bool:
     """Whether the layouts differ in no known size but dp."""
     pairs = ((getattr(r.report.layout, name) for r in (before, after)) for name in ("tp", "cp", "ep", "pp"))
     return all(old is None or new is None or old == new for old, new in pairs)
 
 
-def _shape(flow: Streams, job: Job) -> TrainingShape:
-    sent = np.bincount(flow.src[job.members.stream], job.members.quantum_bytes.astype(np.float64), len(flow.addresses))
-    return TrainingShape(job.start_ns, job.end_ns, {e: float(sent[e]) for e in job.endpoints.tolist()})
+def _shapes(flow: Streams, job: Job) -> tuple[TrainingShape, TrainingShape]:
+    """What a job does at first and at last: a change inside it replaces connections, and endpoints."""
+    stream, sent_bytes = job.members.stream, job.members.quantum_bytes.astype(np.float64)
+    slack_ns = WHOLE_ITERATIONS * float(np.median(np.diff(job.edges_ns)))
+    early = flow.start_ns[flow.offsets[stream]] <= job.start_ns + slack_ns
+    late = flow.end_ns[flow.offsets[stream + 1] - 1] >= job.end_ns - slack_ns
+
+    def shape(some: Bool) -> TrainingShape:
+        ends = np.unique(np.concatenate([flow.src[stream[some]], flow.dst[stream[some]]]))
+        sent = np.bincount(flow.src[stream[some]], sent_bytes[some], len(flow.addresses))
+        return TrainingShape(job.start_ns, job.end_ns, {e: float(sent[e]) for e in ends.tolist()})
+
+    return shape(early), shape(late)
 
 
 def _joined(

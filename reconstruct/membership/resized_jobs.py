@@ -1,4 +1,4 @@
-"""Whether a job that follows another is the same training with more or fewer replicas (elastic training).
+"""Whether a job that follows another is the same training: restarted, or resized (elastic training).
 
 A ring all-reduce of G bytes over n replicas has each send 2 G (n - 1) / n, a reduce-scatter or an all-gather half of it
 (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009); pipeline messages do not depend on n. So each endpoint that
@@ -49,6 +49,20 @@ def is_resized(before: TrainingShape, after: TrainingShape) -> bool:
     ratios = [after.sent_bytes[e] / before.sent_bytes[e] for e in common if before.sent_bytes[e] > 0]
     fits = sum(low * (1 - TOLERANCE) <= ratio <= high * (1 + TOLERANCE) for ratio in ratios)
     return bool(ratios) and fits >= FITTING * len(common)
+
+
+def is_restarted(before: TrainingShape, after: TrainingShape) -> bool:
+    """Whether `after` began when `before` had ended, on as many endpoints, with the same work for half of them or more.
+
+    One change inside a window leaves one job; of several, recognition follows one.
+    """
+    common = before.sent_bytes.keys() & after.sent_bytes.keys()
+    if before.end_ns > after.start_ns or len(before.sent_bytes) != len(after.sent_bytes):
+        return False
+    if 2 * len(common) < len(before.sent_bytes):
+        return False
+    ratios = [after.sent_bytes[e] / before.sent_bytes[e] for e in common if before.sent_bytes[e] > 0]
+    return bool(ratios) and sum(abs(ratio - 1) <= TOLERANCE for ratio in ratios) >= FITTING * len(common)
 
 
 def does_same_work(before_bytes: Float, after_bytes: Float, factor: float) -> bool:

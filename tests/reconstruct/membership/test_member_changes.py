@@ -5,7 +5,7 @@ import numpy as np
 from reconstruct.membership.connection_lives import ConnectionLives, ReplacementTime
 from reconstruct.membership.interruption import find_interruption
 from reconstruct.membership.member_changes import FOREVER, MemberChange, changes_at, find_changes, sent_once_bytes
-from reconstruct.membership.resized_jobs import TrainingShape, does_same_work, is_resized
+from reconstruct.membership.resized_jobs import TrainingShape, does_same_work, is_resized, is_restarted
 
 SECOND = 10**9
 Life = tuple[int, int, float, float, float]  # sender, receiver, first and last second, bytes
@@ -103,6 +103,16 @@ def test_a_ring_of_one_replica_more_sends_a_little_more() -> None:
     before = shape(0, 10, 24, 4 / 3)
     assert is_resized(before, shape(20, 30, 32, 1.5))
     assert is_resized(before, shape(20, 30, 32, 1.4))
+
+
+def test_a_job_with_the_same_work_on_most_of_the_endpoints_was_restarted() -> None:
+    """One endpoint replaced; not with other bytes, on few of the endpoints, on more of them, or at the same time."""
+    before = shape(0, 10, 24, 4.0)
+    assert is_restarted(before, TrainingShape(20, 30, dict.fromkeys(range(1, 25), 4.0)))
+    assert not is_restarted(before, shape(20, 30, 24, 4.2))
+    assert not is_restarted(before, TrainingShape(20, 30, dict.fromkeys(range(16, 40), 4.0)))
+    assert not is_restarted(before, shape(20, 30, 32, 4.0))
+    assert not is_restarted(before, shape(5, 30, 24, 4.0))
 
 
 def test_another_job_on_the_same_hosts_is_no_resized_one() -> None:
