@@ -72,7 +72,7 @@ def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incid
         down_source=source,
         lost_s=round(verdict.lost_s, 1),
         break_even_s=round(verdict.break_even_s, 1),
-        standby=_standby(stores, known, lately, host) if viewer.tenant is None else None,
+        standby=_standby(stores, known, lately, host, now_ns) if viewer.tenant is None else None,
         plans=tuple(eviction_plans(host, incident.id, own.label)),
     )
 
@@ -94,19 +94,21 @@ def _progress(own: Sequence[Event], first_seen_ns: int, now_ns: int) -> tuple[fl
     return since_s, max(median(apart_s) - since_s, 0.0) if apart_s else None
 
 
-def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host: str) -> str | None:
-    """The idle host that fits best; those of jobs seen lately are busy."""
-    leaver = next(one for one in known.hosts if one.name == host)
+def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host: str, now_ns: int) -> str | None:
+    """The idle host that takes a host's place if all that open incidents blame leave; hosts of late jobs are busy."""
+    opened = incidents(stores.database, ("open",))
+    blamed = {slow_host(one.as_finding(now_ns), known.host_names()) for one in opened if one.job is not None}
+    leavers = [one for one in known.hosts if one.name in blamed | {host}]
     busy = frozenset(name for one in lately for name in one.hosts)
-    free = idle_hosts(known.hosts, busy, _faulty(stores, known.hosts))
-    return assign_standbys([Vacancy(leaver)], [Standby(one, {}) for one in free]).get(host)
+    free = idle_hosts(known.hosts, busy, _faulty(known.hosts, opened))
+    return assign_standbys([Vacancy(one) for one in leavers], [Standby(one, {}) for one in free]).get(host)
 
 
-def _faulty(stores: Stores, hosts: Sequence[Host]) -> frozenset[str]:
+def _faulty(hosts: Sequence[Host], opened: Sequence[Incident]) -> frozenset[str]:
     """Hosts that an open incident names, by themselves or by one of their endpoints."""
     named = {
         one
-        for found in incidents(stores.database, ("open",))
+        for found in opened
         for ids in (found.subject.ids, *(suspect.ids for suspect in found.suspects))
         for one in ids
     }

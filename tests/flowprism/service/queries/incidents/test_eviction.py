@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.cluster.inventory import Inventory
-from datamodel.reports.findings import Event, Membership
+from datamodel.cluster.inventory import Host, Inventory
+from datamodel.reports.findings import Event, Membership, Subject
 from datamodel.service.incidents import Incident
 from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert
 from storage.database.feed_statistics import inventory, save_inventory
-from storage.database.incidents.incident_records import incidents
-from storage.database.tables import EVENTS
+from storage.database.incidents.incident_records import incident_rows, incidents
+from storage.database.tables import EVENTS, INCIDENTS
 
 EVERYBODY = Viewer("ann", "viewer", None)
 S = 10**9
@@ -70,3 +70,36 @@ def test_what_is_over_or_nobodys_fault_has_no_advice(own_demo: Stores) -> None:
     found = open_incident(own_demo)
     for changed in ({"state": "resolved"}, {"kind": "imbalance"}, {"job": None}, {"severity": "info"}):
         assert eviction_advice(own_demo, EVERYBODY, found.seen_ns, found.model_copy(update=changed)) is None
+
+
+def test_one_idle_host_takes_the_place_of_one_slow_host(own_demo: Stores) -> None:
+    """Where two are to leave, it goes to the one on its own leaf, and the other has none."""
+    found = open_incident(own_demo)
+    known = inventory(own_demo.database)
+    alone = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert known is not None
+    assert alone is not None
+    own = next(host for host in known.hosts if host.name == alone.host)
+    other = next(host for host in known.hosts if not leaves(host) & leaves(own))
+    nics = tuple(
+        nic.model_copy(update={"address": f"10.99.0.{n}", "addresses": ()}) for n, nic in enumerate(other.endpoints)
+    )
+    spare = other.model_copy(update={"name": "spare", "endpoints": nics})
+    everything = known.model_copy(update={"hosts": (*known.hosts, spare)})
+    save_inventory(own_demo.database, everything, "ann", found.seen_ns + S)
+    before = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert before is not None
+    assert before.standby == "spare"
+    subject = Subject(type="endpoint", ids=tuple(other.endpoints[0].all_addresses[:1]))
+    second = found.model_copy(update={"id": "second", "subject": subject, "suspects": ()})
+    with own_demo.database.writing() as connection:
+        upsert(connection, INCIDENTS, incident_rows([second]))
+    standbys = [eviction_advice(own_demo, EVERYBODY, found.seen_ns, one) for one in (found, second)]
+    assert [(one.host, one.standby) for one in standbys if one is not None] == [
+        (own.name, None), (other.name, "spare"),
+    ]  # fmt: skip
+
+
+def leaves(host: Host) -> set[str | None]:
+    """Switches that a host is plugged into."""
+    return {port.switch for nic in host.endpoints for port in nic.attachments}
