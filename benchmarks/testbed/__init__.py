@@ -1,0 +1,1 @@
+"""Drills on a small training cluster of network namespaces: recorded, then judged."""
