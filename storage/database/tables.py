@@ -16,7 +16,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
 _NAMES = {
@@ -144,8 +143,6 @@ INCIDENT_PROFILES = Table(
     Column("document", Text, nullable=False),
 )
 
-_HIT = text("worst_severity IS NOT NULL")
-
 ROLLUPS = Table(
     "rollups",
     METADATA,
@@ -160,7 +157,6 @@ ROLLUPS = Table(
     Column("worst_slowdown_ratio", Float, nullable=False),
     Column("worst_severity", String(20)),
     Index(None, "start_ns"),
-    Index("ix_rollups_hit", "length_ns", "start_ns", sqlite_where=_HIT, postgresql_where=_HIT),
 )
 
 FEED_STATISTICS = Table(

@@ -40,7 +40,6 @@ class Stretch(NamedTuple):
     length_ns: int
     iterations: int
     iteration_ns: int
-    slowdown_ratio: float
     severity: Severity | None
 
 
@@ -192,7 +191,7 @@ def stretches(
     database: Database, names: Sequence[str], length_ns: int, start_ns: int, end_ns: int
 ) -> dict[str, list[Stretch]]:
     """Stretches of one length of some jobs that begin in [start_ns, end_ns), by job, in order of time."""
-    columns = ("start_ns", "length_ns", "iterations", "iteration_ns", "worst_slowdown_ratio", "worst_severity")
+    columns = ("start_ns", "length_ns", "iterations", "iteration_ns", "worst_severity")
     span = ROLLUPS.c.start_ns.between(start_ns, end_ns - 1)
     mine = ROLLUPS.c.job.in_(names[:_MOST_NAMES]) & (ROLLUPS.c.length_ns == length_ns) & span
     found: dict[str, list[Stretch]] = {name: [] for name in names}

@@ -32,7 +32,7 @@ def test_tables_are_those_that_the_code_declares(database: Database) -> None:
     with database.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []
-        assert version(connection) == "0014"
+        assert version(connection) == "0015"
 
 
 def test_down_and_up_with_data(database: Database) -> None:
@@ -69,7 +69,7 @@ def test_an_interrupted_step_is_none(database: Database) -> None:
         downgrade(connection, "0001")
         raise KeyboardInterrupt
     with database.reading() as connection:
-        assert version(connection) == "0014"
+        assert version(connection) == "0015"
         assert inspect(connection).has_table("leases")
 
 

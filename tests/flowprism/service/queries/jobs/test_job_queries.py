@@ -77,7 +77,7 @@ def test_a_recovered_stretch_hides_no_open_incident(demo: Stores) -> None:
     (finding,) = report.findings
     (told,) = report.jobs
     quick_ns = told.iterations[-1].end_ns // MINUTE_NS * MINUTE_NS + MINUTE_NS
-    recovered = Recent((Stretch(quick_ns, MINUTE_NS, 60, MINUTE_NS, 1.0, None),), ())
+    recovered = Recent((Stretch(quick_ns, MINUTE_NS, 60, MINUTE_NS, None),), ())
     (row,) = jobs(demo, ALL, report.window.end_ns + 10**9)
     worst = worst_incidents(demo.database, [told.id])[told.id]
     going = pace(recovered, quick_ns + MINUTE_NS, worst)
