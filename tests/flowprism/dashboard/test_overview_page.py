@@ -82,7 +82,7 @@ def test_a_tenants_viewer_counts_and_sees_own_jobs_only(many: Stores) -> None:
     """Neither rows, nor figures, nor feeds of others."""
     page = _page(many, "/", SEARCHER)
     assert len(_jobs(page)) == 30
-    assert re.search(r"Jobs running</span><b>30</b>", page)
+    assert re.search(r"Jobs</span><b>30</b>", page)
     assert "feed-health" not in page
 
 
@@ -158,6 +158,7 @@ def test_a_service_that_no_longer_scans_does_not_look_well(demo: Stores, tmp_pat
     """The bundled capture is old, and the page says until when was looked; a fresh scan needs no such word."""
     page = _page(demo, "/")
     assert "Latest data is from" in page
+    assert "running" not in page.partition('id="counts"')[2].partition("</div>")[0]
     assert '<span class="hidden">stale: </span>' in page
     fresh = stored_many(tmp_path, jobs=1, days=0, endpoints=2, end_ns=time.time_ns() // MINUTE_NS * MINUTE_NS)
     assert "Latest data is from" not in _page(fresh, "/")
