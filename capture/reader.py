@@ -19,6 +19,7 @@ from capture.ingest_log import IngestLog
 from capture.mirror.mirror_files import MirrorFiles
 from datamodel.errors import InputError
 from datamodel.frame import Frame, concat
+from datamodel.telemetry.counters import NO_READINGS, PORT_COUNTERS, PortReadings
 from datamodel.telemetry.exporter_stats import ExporterStats
 from datamodel.telemetry.flows import ADDRESS_COLUMNS, FLOWS, Flows, IngestNotes, recode
 from datamodel.telemetry.ingest_result import IngestResult
@@ -103,7 +104,8 @@ def merged(readings: Sequence[IngestResult]) -> IngestResult:
     exporters = sorted({exporter for reading in readings for exporter in reading.exporters})
     flows = _joined([reading.flows for reading in readings])
     accounts = tuple(account for reading in readings for account in reading.accounts)
-    return _reading(flows, sum(reading.records for reading in readings), tuple(exporters), accounts, notes)
+    counters = _joined_counters([reading.counters for reading in readings])
+    return _reading(flows, sum(reading.records for reading in readings), tuple(exporters), accounts, notes, counters)
 
 
 def _joined(parts: Sequence[Flows]) -> Flows:
@@ -116,12 +118,22 @@ def _joined(parts: Sequence[Flows]) -> Flows:
     return recode(concat(FLOWS, frames), tuple(book))
 
 
+def _joined_counters(parts: Sequence[PortReadings]) -> PortReadings:
+    frames: list[Frame] = []
+    book: list[str] = []
+    for part in parts:
+        frames.append(part.frame.replace(sampler_address=part.frame["sampler_address"] + len(book)))
+        book.extend(part.addresses)
+    return PortReadings(concat(PORT_COUNTERS, frames), tuple(book))
+
+
 def _exported(exports: ExportDecoder, ingest_log: IngestLog) -> IngestResult:
     exports.account(ingest_log)
     decoded = exports.take()
     accounts = reconciled(exports.exporters(), decoded.flows, decoded.counters, decoded.addresses)
     agents = tuple(sorted({account.agent for account in accounts}))
-    return _reading(decoded.canonical_flows(), exports.records, agents, accounts)
+    counters = PortReadings.of(decoded.counters, decoded.addresses)
+    return _reading(decoded.canonical_flows(), exports.records, agents, accounts, counters=counters)
 
 
 def read_records(path: Path, file: RecordFile, ingest_log: IngestLog, progress: Progress | None) -> Flows:
@@ -157,5 +169,7 @@ def _reading(
     exporters: tuple[str, ...],
     accounts: tuple[ExporterStats, ...] = (),
     notes: IngestNotes = _NO_NOTES,
+    counters: PortReadings = NO_READINGS,
 ) -> IngestResult:
-    return IngestResult(flows, notes, records, int(flows.frame["bytes"].sum()), exporters, accounts)
+    size = int(flows.frame["bytes"].sum())
+    return IngestResult(flows, notes, records, size, exporters, accounts, counters=counters)

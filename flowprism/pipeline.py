@@ -146,7 +146,7 @@ def analyze_reading(
     del flows
     kept = select_primary(reading.flows)
     exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
-    carried = _connections(reading.flows, kept, exporters, inventory) if options.paths else None
+    carried = _connections(reading, kept, exporters, inventory) if options.paths else None
     second, window = int(np.count_nonzero(~kept)), _window(reading.flows, reading.heard_ns)
     merged = by_endpoint(reading.flows, kept, inventory)
     reading, kept = _by_endpoint(reading, merged), merged.kept
@@ -266,12 +266,13 @@ def _with_weights(results: Sequence[JobResult], weights: Mapping[int, PostTraini
 
 
 def _connections(
-    flows: Flows, kept: Bool, exporters: Mapping[str, str], inventory: Inventory | None
+    reading: IngestResult, kept: Bool, exporters: Mapping[str, str], inventory: Inventory | None
 ) -> ConnectionTables | None:
     """Connections and the cables they were seen on; None where records name no interface, or the inventory no cable."""
+    flows = reading.flows
     if inventory is None or not inventory.links or not any(flows.frame[side].any() for side, _ in SIDES):
         return None
-    found = connections(flows, kept, exporters, inventory.links)
+    found = connections(flows, kept, exporters, inventory.links, reading.counters)
     return found if len(found.sightings) else None
 
 

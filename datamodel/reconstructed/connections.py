@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamodel.frame import Column, Frame, Schema
+from datamodel.frame import Column, Frame, Schema, empty
 
 CONNECTIONS = Schema(
     "connections",
@@ -38,6 +38,17 @@ CABLE_SIGHTINGS = Schema(
     ),
 )
 
+CABLE_COUNTS = Schema(
+    "cable_counts",
+    (
+        Column("cable", "i8", "", "directed cable, as in `cable_sightings`"),
+        Column("start_ns", "i8", "ns", "first reading of its interface's counter in the window, UTC"),
+        Column("end_ns", "i8", "ns", "last reading"),
+        Column("bytes", "i8", "B", "Ethernet bytes by which the counter grew"),
+    ),
+)
+_NOT_COUNTED = empty(CABLE_COUNTS)
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionTables:
@@ -49,6 +60,7 @@ class ConnectionTables:
         sightings: (`CABLE_SIGHTINGS`) cables that they were seen on.
         shared_ports: interfaces, as "switch ifIndex", that several links of the inventory name.
         addresses: address of each code.
+        counted: (`CABLE_COUNTS`) what counters of interfaces say; none where no exporter sends them.
     """
 
     table: Frame
@@ -56,3 +68,4 @@ class ConnectionTables:
     sightings: Frame
     shared_ports: tuple[str, ...]
     addresses: tuple[str, ...]
+    counted: Frame = _NOT_COUNTED

@@ -93,6 +93,16 @@ class UplinkBalance(Document):
     planned: float
 
 
+class CountedCable(Document):
+    """What an interface counted of a cable between two readings, and what records show of the same time."""
+
+    link: tuple[Port, Port] = Field(description="the ends that its packets leave and enter by")
+    counted_bytes: int = Field(description="Ethernet bytes")
+    least_bytes: int = Field(description="payload of connections that are known to pass")
+    most_bytes: int = Field(description="the same with connections that may pass")
+    agrees: bool = Field(description="within what headers, clocks and sampling explain")
+
+
 class LearntHash(Document):
     """The hash of some switches, as far as sightings show it."""
 
@@ -114,6 +124,7 @@ class PathPlan(Document):
     hashes: tuple[LearntHash, ...] = ()
     left_out: tuple[tuple[Port, Port], ...] = Field(default=(), description="links with a slow_uplink finding")
     unknown_hashes: tuple[str, ...] = Field(default=(), description="switches that choose by a hash that is not known")
+    counted: tuple[CountedCable, ...] = Field(default=(), description="cables whose interfaces' counters were read")
     connections: tuple[PlannedConnection, ...] = ()
     findings: tuple[Finding, ...] = ()
     applied: dict[Applied, int] = Field(default={}, description="connections of an earlier plan by what became of them")

@@ -5,7 +5,9 @@ Tables of their own, keyed by exporter, interface and time. Addresses are codes 
 
 from __future__ import annotations
 
-from datamodel.frame import Column, Schema
+from dataclasses import dataclass
+
+from datamodel.frame import Column, Frame, Schema, empty
 
 COUNTERS = Schema(
     "counters",
@@ -48,6 +50,33 @@ COUNTERS = Schema(
     ),
 )
 
+_PORT_COLUMNS = frozenset({"time_ns", "sampler_address", "interface", "in_bytes", "out_bytes", "priority"})
+# What loads of links are checked by, of all that is counted.
+PORT_COUNTERS = Schema("counters", tuple(column for column in COUNTERS if column.name in _PORT_COLUMNS))
+_NOT_READ = empty(PORT_COUNTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class PortReadings:
+    """Readings of the byte counters of exporters' interfaces.
+
+    Attributes:
+        frame: rows of `PORT_COUNTERS`.
+        addresses: address of each code.
+    """
+
+    frame: Frame = _NOT_READ
+    addresses: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, counters: Frame, addresses: tuple[str, ...]) -> PortReadings:
+        """Of rows with the columns of `PORT_COUNTERS` and maybe more: those of whole interfaces that count bytes."""
+        whole = (counters["priority"] == -1) & (counters["interface"] >= 0)
+        known = whole & ((counters["in_bytes"] >= 0) | (counters["out_bytes"] >= 0))
+        return cls(counters.without(set(counters.schema.names) - _PORT_COLUMNS).take(known), addresses)
+
+
+NO_READINGS = PortReadings()
 DROPS = Schema(
     "drops",
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from datamodel.telemetry.counters import NO_READINGS, PortReadings
 from datamodel.telemetry.exporter_stats import ExporterStats
 from datamodel.telemetry.flows import Flows, IngestNotes
 
@@ -21,6 +22,7 @@ class IngestResult:
         accounts: what each exporter of export datagrams sent and lost; none for other inputs.
         heard_ns: until when every exporter of the records is known to have reported, whatever became of what it
             reported besides, UTC; None where nothing but the records says so.
+        counters: readings of interface counters that came with the records.
     """
 
     flows: Flows
@@ -30,6 +32,7 @@ class IngestResult:
     exporters: tuple[str, ...]
     accounts: tuple[ExporterStats, ...] = ()
     heard_ns: int | None = None
+    counters: PortReadings = NO_READINGS
 
     @property
     def metered(self) -> bool:

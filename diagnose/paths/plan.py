@@ -13,6 +13,7 @@ from datamodel.reconstructed.connections import ConnectionTables
 from datamodel.reconstructed.streams import Bool, Int
 from datamodel.reports.path_plan import LearntHash, PathPlan
 from datamodel.reports.report import JobReport, Report
+from diagnose.paths.counter_check import counted_cables, counter_notes
 from diagnose.paths.crossing import (
     Crossing,
     crossing,
@@ -65,10 +66,11 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     hashes = learn(across, cables, seen, doors, roles)
     now = _now(across, cables, hashes, doors, within(across, seen))
     members = [_members(found, across, one, inventory) for one in report.jobs]
-    folded = _folded(found, across, report, members)
+    payloads = _payloads(found, across)
+    folded = _folded(payloads, report, members)
     elephants, owner = _elephants(members, folded, across, cables)
     movable = np.isin(owner, [n for n, one in enumerate(report.jobs) if job is None or job in (one.id, one.label)])
-    left_out = np.flatnonzero(_not_usable(report, across, cables, now, found)).tolist()
+    left_out = np.flatnonzero(_not_usable(report, across, cables, now, payloads)).tolist()
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
     before = _before(across, cables, now, folded, elephants)
     taken = _job_times(found, across, report, inventory, folded)
@@ -82,8 +84,9 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
         elephants=elephants[movable], owner=owner[movable], members=members,
         before=before, planned=planned, demand=demand, times=taken, left_out=left_out,
     )  # fmt: skip
-    doubts = (*_doubts(now, seen.moved, left_out), *_ambiguous(inventory))
-    return documents(tables, report, hosts, _learnt(hashes, cables), doubts)
+    counted = counted_cables(found.counted, payloads, now, across.routes, cables)
+    doubts = (*_doubts(now, seen.moved, left_out), *_ambiguous(inventory), *counter_notes(counted))
+    return documents(tables, report, hosts, _learnt(hashes, cables), doubts, counted)
 
 
 def _now(
@@ -137,9 +140,7 @@ def _payloads(found: ConnectionTables, across: Crossing) -> Frame:
     return payloads.replace(connection=place[payloads["connection"]])
 
 
-def _not_usable(
-    report: Report, across: Crossing, cables: DirectedCables, now: OpenRoutes, found: ConnectionTables
-) -> Bool:
+def _not_usable(report: Report, across: Crossing, cables: DirectedCables, now: OpenRoutes, payloads: Frame) -> Bool:
     """(directions,) cables that a slow link is found on, and that are not slow for being full."""
     slow = under_incident(report.findings, cables)
     if not slow.any():
@@ -147,12 +148,11 @@ def _not_usable(
     known = now.known()
     hops = np.full((len(known), across.routes.cables.shape[1]), NONE)
     hops[known != NONE] = across.routes.cables[known[known != NONE]]
-    return slow & ~are_full(_payloads(found, across), hops, cables, slow)
+    return slow & ~are_full(payloads, hops, cables, slow)
 
 
-def _folded(found: ConnectionTables, across: Crossing, report: Report, members: list[Bool]) -> Phases:
+def _folded(payloads: Frame, report: Report, members: list[Bool]) -> Phases:
     """Phases of all jobs; a job without known iterations has one, the window."""
-    payloads = _payloads(found, across)
     cycles = []
     for job, own in zip(report.jobs, members, strict=True):
         times = np.array([(step.start_ns, step.end_ns) for step in job.iterations], np.int64).reshape(-1, 2)

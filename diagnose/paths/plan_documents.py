@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.reconstructed.streams import Int
 from datamodel.reports.path_plan import (
     Collision,
+    CountedCable,
     JobPaths,
     LearntHash,
     PathPlan,
@@ -30,6 +31,7 @@ def documents(
     hosts: Mapping[str, str],
     hashes: tuple[LearntHash, ...],
     notes: tuple[str, ...],
+    counted: tuple[CountedCable, ...],
 ) -> PathPlan:
     """The document of a plan; `hosts` by address."""
     jobs = [n for n in range(len(report.jobs)) if (tables.owner == n).any()]
@@ -45,6 +47,7 @@ def documents(
         hashes=hashes,
         left_out=tuple((tables.port(n), tables.port(n ^ 1)) for n in tables.left_out[::2]),
         unknown_hashes=unknown,
+        counted=counted,
         connections=connections,
         findings=tuple(f for n in jobs for f in path_findings(tables, report, n, hosts, paths[n], collisions)),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,17 +10,28 @@ from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame
 from datamodel.reconstructed.connections import CABLE_SIGHTINGS, CONNECTIONS, PAYLOADS, ConnectionTables
 from datamodel.reconstructed.streams import Bool, Int
+from datamodel.telemetry.counters import NO_READINGS, PortReadings
 from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.factorize import factorize, factorize_rows
+from reconstruct.paths.cable_counts import cable_counts
+from reconstruct.paths.cable_ends import CableEnds, Side
 from reconstruct.streams.stream_builder import volumes
 
 _USED = frozenset(
     {"src_addr", "dst_addr", "src_port", "dst_port", "proto", "dst_qp", "time_flow_start_ns", "time_flow_end_ns"}
     | {"sampler_address", "in_if", "out_if", "bytes"}
 )
+_SIDES: tuple[Side, ...] = ("in", "out")
+_LATEST = np.iinfo(np.int64).max
 
 
-def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links: Sequence[Link]) -> ConnectionTables:
+def connections(
+    flows: Flows,
+    primary: Bool,
+    switches: Mapping[str, str],
+    links: Sequence[Link],
+    counters: PortReadings = NO_READINGS,
+) -> ConnectionTables:
     """Tables of the connections that carry payload.
 
     Args:
@@ -29,6 +39,7 @@ def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links:
         primary: (rows,) records that carry the volume (`select_primary`).
         switches: name of the switch of each exporter's address.
         links: of the inventory, with interface indices.
+        counters: of exporters' interfaces, as far as they send them.
     """
     volume = volumes(flows.frame)
     rows = np.flatnonzero(volume > 0)
@@ -51,9 +62,12 @@ def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links:
         "end_ns": frame["time_flow_end_ns"][primary],
         "bytes": volume[primary],
     }
-    sightings, shared = _sightings(Flows(frame, flows.addresses), number, switches, links)
+    cables = CableEnds.of(links)
+    sightings = _sightings(Flows(frame, flows.addresses), number, switches, cables)
     carried = Frame(PAYLOADS, payloads).sort(*PAYLOADS.names)  # so that sums are the same in any order of records
-    return ConnectionTables(Frame(CONNECTIONS, table), carried, sightings, shared, flows.addresses)
+    window_ns = (int(carried["start_ns"].min(initial=_LATEST)), int(carried["end_ns"].max(initial=0)))
+    counted = cable_counts(counters, switches, links, window_ns)
+    return ConnectionTables(Frame(CONNECTIONS, table), carried, sightings, cables.shared, flows.addresses, counted)
 
 
 def _queue_pairs(number: Int, queue_pair: Int, count: int) -> tuple[Int, Int]:
@@ -66,27 +80,12 @@ def _queue_pairs(number: Int, queue_pair: Int, count: int) -> tuple[Int, Int]:
     return np.bincount(of, minlength=count), smallest
 
 
-def _sightings(
-    flows: Flows, number: Int, switches: Mapping[str, str], links: Sequence[Link]
-) -> tuple[Frame, tuple[str, ...]]:
-    """Cables that records name by the interface they came in by, or left by; and interfaces of several links."""
-    ends = [((n.a, n.a_port), (n.b, n.b_port)) for n in links]
-    met = Counter(port for both in ends for port in both if port[1] is not None)
-    shared = tuple(sorted(f"{switch} {port}" for (switch, port), times in met.items() if times > 1))
-    leaving = {(*a, "out"): 2 * n for n, (a, _) in enumerate(ends)} | {
-        (*b, "out"): 2 * n + 1 for n, (_, b) in enumerate(ends)
-    }
-    coming = {(*b, "in"): 2 * n for n, (_, b) in enumerate(ends)} | {
-        (*a, "in"): 2 * n + 1 for n, (a, _) in enumerate(ends)
-    }
-    cable_at = {key: n for key, n in (leaving | coming).items() if met[key[0], key[1]] == 1}
-    frame = flows.frame
+def _sightings(flows: Flows, number: Int, switches: Mapping[str, str], ends: CableEnds) -> Frame:
+    """Cables that records name by the interface they came in by, or left by."""
     parts: list[Int] = []
-    for side in ("in", "out"):
-        ports, place = factorize(frame["sampler_address"].astype(np.int64) << 32 | frame[f"{side}_if"] & 0xFFFFFFFF)
-        named = ((switches.get(flows.addresses[p >> 32], ""), p & 0xFFFFFFFF) for p in ports.tolist())
-        cable = np.array([cable_at.get((*name, side), -1) for name in named], np.int64)[place]
+    for side in _SIDES:
+        cable = ends.cables(flows.frame, flows.addresses, switches, side, f"{side}_if")
         seen = np.flatnonzero(cable >= 0)
         parts.append(number[seen] << 32 | cable[seen])
     both, records = np.unique(np.concatenate(parts), return_counts=True)
-    return Frame(CABLE_SIGHTINGS, {"connection": both >> 32, "cable": both & 0xFFFFFFFF, "records": records}), shared
+    return Frame(CABLE_SIGHTINGS, {"connection": both >> 32, "cable": both & 0xFFFFFFFF, "records": records})

@@ -13,6 +13,7 @@ from capture.ingest_log import IngestLog
 from capture.tables.addresses import MAPPED
 from datamodel.errors import InputError
 from datamodel.reconstructed.streams import Int
+from datamodel.telemetry.counters import PortReadings
 from datamodel.telemetry.ingest_result import IngestResult
 from simulate.export.exporters import Exporters, exporters
 from simulate.export.feed_spec import KINDS, FeedSpec, Kind
@@ -84,6 +85,8 @@ def received(datagrams: Datagrams) -> IngestResult:
     exports.feed(datagrams)
     exports.account(ingest_log)
     accounts = exports.exporters()
-    flows = exports.take().canonical_flows()
+    decoded = exports.take()
+    flows, counters = decoded.canonical_flows(), PortReadings.of(decoded.counters, decoded.addresses)
     agents = tuple(sorted({account.agent for account in accounts}))
-    return IngestResult(flows, ingest_log.notes(), exports.records, int(flows.frame["bytes"].sum()), agents, accounts)
+    size = int(flows.frame["bytes"].sum())
+    return IngestResult(flows, ingest_log.notes(), exports.records, size, agents, accounts, counters=counters)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from datamodel.errors import FlowprismError, InputError
 from datamodel.frame import Frame, concat, empty
+from datamodel.telemetry.counters import PORT_COUNTERS, PortReadings
 from datamodel.telemetry.flows import FLOWS, IngestNotes, mark_metered, recode
 from datamodel.telemetry.ingest_result import IngestResult
 from storage.lake.kinds import KINDS
@@ -22,6 +24,8 @@ from storage.lake.snapshot import Snapshot, snapshot
 def read_lake(location: ObjectStore | Path | str, selection: Selection = EVERYTHING) -> IngestResult:
     """The flow records of a lake; one that is being written to gives what is committed by now.
 
+    Interface counters come with them, but for a selection of endpoints: they count what all send.
+
     Args:
         location: where `flowprism collect` writes.
         selection: which of them; with all columns.
@@ -29,7 +33,11 @@ def read_lake(location: ObjectStore | Path | str, selection: Selection = EVERYTH
     Raises:
         InputError: it is no such folder, or its manifest cannot be read.
     """
-    return _ingested(_selected(location, "flows", selection))
+    reading = _ingested(_selected(location, "flows", selection))
+    if selection.endpoints is not None:
+        return reading
+    counted = _selected(location, "counters", replace(selection, columns=PORT_COUNTERS.names))
+    return replace(reading, counters=PortReadings.of(counted.frame, counted.book))
 
 
 def _ingested(selected: Selected) -> IngestResult:

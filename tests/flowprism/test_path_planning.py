@@ -23,6 +23,7 @@ from flowprism.rendering.formats.path_plan_files import path_plan_csv, path_plan
 from reconstruct.paths.connection_table import connections
 from reconstruct.streams.observations import select_primary
 from simulate.case import Case, simulate_case
+from simulate.export.feed_spec import FeedSpec
 from simulate.network.hashing import HashFamily
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import scenario
@@ -233,3 +234,42 @@ def test_a_job_that_is_not_there_is_refused_with_those_that_are(case: Case) -> N
     """The message names the jobs of the records."""
     with pytest.raises(InputError, match="there are job0"):
         plan_reading(case.readings["flows"], ("a case",), case.inventory, OPTIONS, "job7")
+
+
+@pytest.fixture(scope="module")
+def counted() -> Case:
+    """The case as leaves export it in sFlow, with counters of their interfaces every half second."""
+    feed = FeedSpec("sflow", rate=256, counters_s=0.5, stamped=True)
+    return simulate_case(replace(collisions(), feeds=(feed,)), 1)
+
+
+def sampled_plan(case: Case, change: Callable[[Flows], Flows]) -> PathPlan:
+    """The plan from sFlow alone."""
+    reading = case.readings["sflow"]
+    return plan_reading(replace(reading, flows=change(reading.flows)), ("a case",), case.inventory, OPTIONS)
+
+
+def test_interface_counters_confirm_loads(counted: Case) -> None:
+    """Samples show what counters do within 4 % on every cable, the clocks' edges included; no line is needed."""
+    plan = sampled_plan(counted, lambda f: f)
+    assert len(plan.counted) >= 48
+    assert all(one.agrees and one.least_bytes == one.most_bytes for one in plan.counted)
+    assert [one.counted_bytes for one in plan.counted] == pytest.approx([n.least_bytes for n in plan.counted], rel=0.04)
+    assert not [note for note in plan.notes if "interface counters" in note]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda f: f.take(f.frame["src_port"] % 4 != 0), "more than the records"),
+        (lambda f: Flows(f.frame.replace(sampling_rate=f.frame["sampling_rate"] * 3), f.addresses), "less than the"),
+    ],
+)
+def test_counters_that_contradict_the_records_are_one_line(
+    counted: Case, change: Callable[[Flows], Flows], line: str
+) -> None:
+    """Where a quarter of the connections is missing, or three times as much is claimed as passed."""
+    plan = sampled_plan(counted, change)
+    (note,) = [note for note in plan.notes if "interface counters" in note]
+    assert line in note
+    assert not all(one.agrees for one in plan.counted)

@@ -24,6 +24,9 @@ def print_path_plan(plan: PathPlan, console: Console) -> None:
     learnt = [f"{', '.join(h.switches)}: {', '.join(h.fields)} ({h.right} of {h.checked} right)" for h in plan.hashes]
     learnt += [f"{switch}: unknown" for switch in plan.unknown_hashes]
     _lines("Hashes", learnt, console)
+    agreeing = sum(one.agrees for one in plan.counted)
+    if plan.counted:
+        _lines("Interface counters", [f"agree with the records on {agreeing} of {len(plan.counted)} cables"], console)
     _lines("Source ports", _ports(plan), console)
     if plan.applied:
         _lines("Earlier plan", [f"{name}: {count}" for name, count in plan.applied.items()], console)

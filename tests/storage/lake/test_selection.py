@@ -116,3 +116,10 @@ def test_other_kinds(tmp_path: Path) -> None:
     opened(tmp_path).commit(batch(counters(10)))
     assert len(read_kind(tmp_path, "counters", Selection(start_ns=2, end_ns=5))[0]) == 3
     assert len(read_kind(tmp_path, "counters", Selection(exporters=frozenset({"10.255.0.2"})))[0]) == 0
+
+
+def test_counters_come_with_records_but_not_with_those_of_some_endpoints(tmp_path: Path) -> None:
+    """They count what all endpoints send: readings of whole interfaces, of the same window."""
+    opened(tmp_path).commit(batch(flows(10), counters(10)))
+    assert len(read_lake(tmp_path, Selection(start_ns=2, end_ns=5)).counters.frame) == 3
+    assert len(read_lake(tmp_path, Selection(endpoints=frozenset({"10.0.0.1"}))).counters.frame) == 0
