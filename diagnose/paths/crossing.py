@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from datamodel.cluster.inventory import Inventory
 from datamodel.reconstructed.connections import ConnectionTables
-from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reconstructed.streams import Int
 from datamodel.reports.findings import Finding
+from datamodel.reports.report import Window
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
 from reconstruct.paths.choices import Choices
 from reconstruct.paths.uplink_hash import UNKNOWN, Headers, UplinkHash, learn_hashes
@@ -106,15 +107,21 @@ def predicted(across: Crossing, hashes: Mapping[int, UplinkHash], unseen: Int, s
     return np.where(found == UNKNOWN, NONE, found)
 
 
-def under_incident(findings: tuple[Finding, ...], cables: DirectedCables) -> Bool:
-    """(directions,) cables that a slow link is found on, and not for being shared."""
-    bad = {
-        frozenset(zip(f.subject.ids, (f.subject.a_port, f.subject.b_port), strict=False))
-        for f in findings
-        if f.kind == "slow_uplink" and f.subject.type == "link" and f.cause != "ecmp_collision"
-    }
-    ends = [frozenset(((n.a, n.a_port), (n.b, n.b_port))) for n in cables.links]
-    return np.repeat([end in bad for end in ends], 2).astype(np.bool_)
+def incidents_ns(findings: Sequence[Finding], cables: DirectedCables, window: Window) -> Int:
+    """(directions, 2) from when until when a slow link is found on each cable, but for collisions; 0 of others."""
+    number = {
+        frozenset(((n.a, n.a_port), (n.b, n.b_port))): 2 * place for place, n in enumerate(cables.links)
+    }  # fmt: skip
+    found = np.zeros((len(cables.tail), 2), np.int64)
+    for f in findings:
+        if f.kind != "slow_uplink" or f.subject.type != "link" or f.cause == "ecmp_collision":
+            continue
+        ends = frozenset(zip(f.subject.ids, (f.subject.a_port, f.subject.b_port), strict=False))
+        if (at := number.get(ends)) is not None:
+            begin, end = found[at] if found[at].any() else (f.start_ns, f.start_ns)
+            until = window.end_ns if f.end_ns is None else f.end_ns
+            found[at : at + 2] = min(int(begin), f.start_ns), max(int(end), until)
+    return found
 
 
 def obstacles(found: ConnectionTables, cables: DirectedCables, seen: Choices) -> list[str]:

@@ -1,7 +1,8 @@
-"""Links found to be slow -> those that are slow because they are full.
+"""Links found to be slow -> whether that is for links that are full.
 
-A slow_uplink finding compares one job's streams. Where a cable carries as much as it can while anything is under way on
-it, jobs share it, and there is nothing wrong with it: leaving it out would make others fuller.
+A slow_uplink finding compares one job's streams. A connection sends as fast as the fullest link on its way allows:
+where the cable itself, another one or a NIC carries what it can while connections send, nothing is wrong with the
+cable, and leaving it out would make others fuller. Where none of them is full, the cable carries less than it should.
 """
 
 from __future__ import annotations
@@ -9,34 +10,53 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
-from datamodel.reconstructed.streams import Bool, Int
-from diagnose.paths.shortest_routes import NONE, DirectedCables
+from datamodel.reconstructed.streams import Bool, Float, Int
+from diagnose.paths.shortest_routes import NONE
 
 # What is under way together fills a cable to this share of its speed, as where collisions are named.
 FULL = 0.8
+# Of the time in which connections send over a cable, this share is explained where nothing is wrong with it: records
+# are means over a message, in which a connection may be held up by one full link and then by another.
+HELD_UP = 0.8
 
 
-def are_full(payloads: Frame, hops: Int, cables: DirectedCables, suspects: Bool) -> Bool:
-    """(directions,) suspects that at least two connections share and fill, and their other direction.
+def held_up_ratio(
+    payloads: Frame, passes: Int, bytes_per_s: Float, cable: int, window_ns: tuple[int, int]
+) -> float | None:
+    """Share of the time in which connections send over a cable that some link on their way is full; None: none sends.
+
+    Records without duration show no rate, and do not count.
 
     Args:
-        payloads: rows of `PAYLOADS`, connections by their place in `hops`.
-        hops: (n, hops) cables that each connection takes; NONE where that is unknown.
-        cables: of the fabric.
-        suspects: (directions,) those to look at.
+        payloads: rows of `PAYLOADS`, connections by their place in `passes`.
+        passes: (n, links) cables and NICs that each connection passes, by number; NONE where that is unknown.
+        bytes_per_s: of each cable and NIC; 0 where it is unknown.
+        cable: number of the cable.
+        window_ns: of the finding.
     """
-    found = np.zeros(len(suspects), np.bool_)
-    for cable in np.flatnonzero(suspects & np.isin(np.arange(len(suspects)), hops[hops != NONE])).tolist():
-        passing = (hops == cable).any(axis=1)
-        rows = payloads.take(passing[payloads["connection"]])
-        if passing.sum() > 1 and len(rows) and _bytes_per_s(rows) >= FULL * cables.bytes_per_s[cable]:
-            found[[cable, cable ^ 1]] = True
-    return found
+    through: Bool = np.asarray((passes == cable).any(axis=1))
+    inside = (payloads["end_ns"] > window_ns[0]) & (payloads["start_ns"] < window_ns[1])
+    payloads = payloads.take(inside & (payloads["end_ns"] > payloads["start_ns"]))
+    rows = payloads.take(through[payloads["connection"]])
+    if not len(rows):
+        return None
+    took_ns, fullest = rows["end_ns"] - rows["start_ns"], np.zeros(len(rows))
+    links = np.setdiff1d(passes[through], [NONE])
+    sharing: Bool = np.asarray(np.isin(passes, links).any(axis=1))
+    payloads = payloads.take(sharing[payloads["connection"]])
+    for link in links[bytes_per_s[links] > 0].tolist():
+        member: Bool = np.asarray((passes == link).any(axis=1))
+        own = member[rows["connection"]]
+        carried = _carried(payloads.take(member[payloads["connection"]]), rows["start_ns"][own], rows["end_ns"][own])
+        fullest[own] = np.maximum(fullest[own], carried / (bytes_per_s[link] * took_ns[own] / 1e9))
+    return float(took_ns[fullest >= FULL].sum() / took_ns.sum())
 
 
-def _bytes_per_s(rows: Frame) -> float:
-    """Bytes over the time in which any of them is under way."""
-    rows = rows.sort("start_ns", "end_ns")
-    reach = np.maximum.accumulate(rows["end_ns"])
-    idle_ns = np.maximum(rows["start_ns"][1:] - reach[:-1], 0).sum()
-    return float(rows["bytes"].sum()) * 1e9 / max(int(reach[-1] - rows["start_ns"][0] - idle_ns), 1)
+def _carried(rows: Frame, begin_ns: Int, end_ns: Int) -> Float:
+    """(m,) bytes of some records between two times, each record's spread evenly over its duration."""
+    time = np.concatenate([rows["start_ns"], rows["end_ns"]])
+    pace = rows["bytes"] / (rows["end_ns"] - rows["start_ns"])
+    order = np.argsort(time, kind="stable")
+    time, pace = time[order], np.cumsum(np.concatenate([pace, -pace])[order])
+    total = np.append(0.0, np.cumsum(np.diff(time) * pace[:-1]))
+    return np.asarray(np.interp(end_ns, time, total) - np.interp(begin_ns, time, total), np.float64)

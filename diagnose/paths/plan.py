@@ -10,22 +10,22 @@ import numpy as np
 from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame
 from datamodel.reconstructed.connections import ConnectionTables
-from datamodel.reconstructed.streams import Bool, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from datamodel.reports.path_plan import LearntHash, PathPlan
 from datamodel.reports.report import JobReport, Report
 from diagnose.paths.counter_check import counted_cables, counter_notes
 from diagnose.paths.crossing import (
     Crossing,
     crossing,
+    incidents_ns,
     learn,
     obstacles,
     predicted,
-    under_incident,
     ways,
     within,
 )
 from diagnose.paths.current_routes import OpenRoutes, open_routes
-from diagnose.paths.full_cables import are_full
+from diagnose.paths.full_cables import HELD_UP, held_up_ratio
 from diagnose.paths.pace import JobTimes, job_times, nics
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.phases import JobCycle, Phases, phases
@@ -70,10 +70,11 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     folded = _folded(payloads, report, members)
     elephants, owner = _elephants(members, folded, across, cables)
     movable = np.isin(owner, [n for n, one in enumerate(report.jobs) if job is None or job in (one.id, one.label)])
-    left_out = np.flatnonzero(_not_usable(report, across, cables, now, payloads)).tolist()
+    nic = nics(found.addresses, inventory)
+    left_out = np.flatnonzero(_not_usable(found, report, across, cables, now, payloads, nic)).tolist()
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
     before = _before(across, cables, now, folded, elephants)
-    taken = _job_times(found, across, report, inventory, folded)
+    taken = _job_times(found, across, report, nic, folded)
     known = now.known()[elephants[movable]] if routes is across.routes else None
     demand, planned = place_at_pace(
         partial(_demand, across, cables, now, elephants[movable]), routes, cables, folded, taken, before, known
@@ -140,15 +141,35 @@ def _payloads(found: ConnectionTables, across: Crossing) -> Frame:
     return payloads.replace(connection=place[payloads["connection"]])
 
 
-def _not_usable(report: Report, across: Crossing, cables: DirectedCables, now: OpenRoutes, payloads: Frame) -> Bool:
-    """(directions,) cables that a slow link is found on, and that are not slow for being full."""
-    slow = under_incident(report.findings, cables)
+def _not_usable(
+    found: ConnectionTables,
+    report: Report,
+    across: Crossing,
+    cables: DirectedCables,
+    now: OpenRoutes,
+    payloads: Frame,
+    nic: tuple[Int, Float],
+) -> Bool:
+    """(directions,) cables that a slow link is found on, and that are not slow because it or other links are full."""
+    incidents = incidents_ns(report.findings, cables, report.window)
+    slow: Bool = np.asarray(incidents.any(axis=1))
     if not slow.any():
         return slow
     known = now.known()
     hops = np.full((len(known), across.routes.cables.shape[1]), NONE)
     hops[known != NONE] = across.routes.cables[known[known != NONE]]
-    return slow & ~are_full(payloads, hops, cables, slow)
+    number, speed = nic
+    leaves, reaches = (number[found.table[name][across.rows]][:, None] for name in ("src_addr", "dst_addr"))
+    passes = np.hstack([hops, len(slow) + leaves, len(slow) + len(speed) + reaches])
+    bytes_per_s = np.concatenate([cables.bytes_per_s, speed, speed])
+    for first in np.flatnonzero(slow[::2]).tolist():
+        ways = (
+            held_up_ratio(payloads, passes, bytes_per_s, cable, tuple(incidents[cable].tolist()))
+            for cable in (2 * first, 2 * first + 1)
+        )
+        explained = [ratio >= HELD_UP for ratio in ways if ratio is not None]
+        slow[2 * first : 2 * first + 2] = not (explained and all(explained))
+    return slow
 
 
 def _folded(payloads: Frame, report: Report, members: list[Bool]) -> Phases:
@@ -181,9 +202,9 @@ def _elephants(members: list[Bool], folded: Phases, across: Crossing, cables: Di
 
 
 def _job_times(
-    found: ConnectionTables, across: Crossing, report: Report, inventory: Inventory, folded: Phases
+    found: ConnectionTables, across: Crossing, report: Report, nics_of: tuple[Int, Float], folded: Phases
 ) -> JobTimes:
-    nic, speed = nics(found.addresses, inventory)
+    nic, speed = nics_of
     src, dst = (nic[found.table[name][across.rows]] for name in ("src_addr", "dst_addr"))
     return job_times(report.jobs, folded, (src, dst), speed)
 

@@ -17,6 +17,7 @@ from datamodel.reports.report import Report
 from datamodel.telemetry.flows import Flows
 from diagnose.paths.follow_up import follow_up
 from diagnose.paths.plan import plan_paths
+from flowprism.evaluation.paths.true_loads import with_interfaces
 from flowprism.path_planning import plan_reading
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.rendering.formats.path_plan_files import path_plan_csv, path_plan_hccl
@@ -228,6 +229,15 @@ def test_an_address_behind_two_switches_is_not_planned(case: Case) -> None:
     assert [note for note in plan.notes if "by one address" in note and address in note]
     assert address not in {end for one in plan.connections for end in (one.src_addr, one.dst_addr)}
     assert len(plan.connections) == 62
+
+
+def test_a_link_that_has_become_slow_is_left_out() -> None:
+    """Although it was full before, as it is when nothing is wrong with it."""
+    made = scenario("slow-uplink", ScenarioOptions())
+    case = simulate_case(made, 1)
+    reading = replace(case.readings["flows"], flows=with_interfaces(case.readings["flows"].flows, made.fabric))
+    plan = plan_reading(reading, ("a case",), case.inventory, OPTIONS)
+    assert [[(end.switch, end.port) for end in link] for link in plan.left_out] == [[("leaf0-rail0", 1), ("spine0", 1)]]
 
 
 def test_a_job_that_is_not_there_is_refused_with_those_that_are(case: Case) -> None:

@@ -1,36 +1,63 @@
-"""Which links with a finding are slow because they are full."""
+"""Which links with a finding are slow because they, or others on the way, are full."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from datamodel.frame import Frame
+from datamodel.frame import Frame, concat
 from datamodel.reconstructed.connections import PAYLOADS
-from diagnose.paths.full_cables import are_full
-from tests.diagnose.paths.fabrics import BYTES_PER_S, cables
+from diagnose.paths.full_cables import held_up_ratio
 
 SECOND_NS = 1_000_000_000
+SPEED = 50e9
+WINDOW = (0, 10 * SECOND_NS)
 
 
-def payloads(share: float, connections: int) -> Frame:
-    """Ten seconds in which connections send together at a share of a cable's speed, every other second."""
-    start = np.repeat(np.arange(0, 10, 2) * SECOND_NS, connections)
-    each = np.full(len(start), share * BYTES_PER_S / connections)
-    connection = np.tile(np.arange(connections), 5)
-    columns = {"connection": connection, "start_ns": start, "end_ns": start + SECOND_NS, "bytes": each.astype(np.int64)}
+def payloads(shares: tuple[float, ...]) -> Frame:
+    """Ten seconds in which each connection sends every other second, at a share of a cable's speed."""
+    start = np.repeat(np.arange(0, 10, 2) * SECOND_NS, len(shares))
+    times = len(start) // len(shares)
+    columns = {
+        "connection": np.tile(np.arange(len(shares)), times),
+        "start_ns": start,
+        "end_ns": start + SECOND_NS,
+        "bytes": np.tile(np.array(shares) * SPEED, times).astype(np.int64),
+    }
     return Frame(PAYLOADS, columns)
 
 
 @pytest.mark.parametrize(
-    ("share", "connections", "full"),
-    [(0.97, 3, True), (0.5, 3, False), (0.97, 1, False)],
-    ids=["shared and full", "at half its speed", "filled by one alone"],
+    ("shares", "passes", "ratio"),
+    [
+        ((0.4, 0.57), [[0, 1], [0, 2]], 1.0),
+        ((0.2, 0.3), [[0, 1], [0, 2]], 0.0),
+        ((0.2, 0.3, 0.7), [[0, 1], [0, 2], [3, 1]], 0.5),
+        ((0.2, 0.3, 0.7, 0.6), [[0, 1], [0, 2], [3, 1], [3, 2]], 1.0),
+    ],
+    ids=["full itself", "at half its speed", "one of two is held up elsewhere", "both are held up elsewhere"],
 )
-def test_a_shared_cable_that_carries_what_it_can_is_not_at_fault(share: float, connections: int, full: bool) -> None:
-    """Pauses do not count; a cable that has become slower never carries so much; one connection shares with nobody."""
-    fabric = cables(2, 2)
-    suspects = np.isin(np.arange(len(fabric.tail)), [0, 1, 2, 3])
-    hops = np.zeros((connections, 1), np.int64)
-    found = are_full(payloads(share, connections), hops, fabric, suspects)
-    assert found.tolist() == [full, full, *[False] * (len(fabric.tail) - 2)]
+def test_time_is_explained_by_any_full_link_on_the_way(
+    shares: tuple[float, ...], passes: list[list[int]], ratio: float
+) -> None:
+    """Pauses do not count; a cable that has become slower never carries so much, and nor does what it holds up."""
+    assert held_up_ratio(payloads(shares), np.array(passes), np.full(4, SPEED), 0, WINDOW) == ratio
+
+
+def test_only_the_time_of_the_finding_counts() -> None:
+    """A cable that was full before it became slow is slow; before its first bytes nothing is known."""
+    passes, speed = np.array([[0, 1], [0, 2]]), np.full(4, SPEED)
+    before, slow = payloads((0.4, 0.57)), payloads((0.1, 0.1))
+    later = slow.replace(start_ns=slow["start_ns"] + 10 * SECOND_NS, end_ns=slow["end_ns"] + 10 * SECOND_NS)
+    rows = concat(PAYLOADS, [before, later])
+    assert held_up_ratio(rows, passes, speed, 0, WINDOW) == 1
+    assert held_up_ratio(rows, passes, speed, 0, (10 * SECOND_NS, 20 * SECOND_NS)) == 0
+    assert held_up_ratio(rows, passes, speed, 0, (20 * SECOND_NS, 30 * SECOND_NS)) is None
+
+
+def test_samples_and_unknown_speeds_explain_nothing() -> None:
+    """A packet has no rate, and no link is known to be full whose speed is not."""
+    passes, rows = np.array([[0, 1], [0, 2]]), payloads((0.5, 0.5))
+    samples = rows.replace(end_ns=rows["start_ns"])
+    assert held_up_ratio(samples, passes, np.full(4, SPEED), 0, WINDOW) is None
+    assert held_up_ratio(rows, passes, np.zeros(4), 0, WINDOW) == 0
