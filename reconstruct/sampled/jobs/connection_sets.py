@@ -43,28 +43,52 @@ def parts(progress: ProgressCurves, services: frozenset[int]) -> list[Connection
 
     The strongest rhythm of a component is taken out with the connections that follow it; what is left falls into
     components again, until none has a rhythm: a store that several jobs write to joins them, but follows none of them.
-    Endpoints that only give or only take leave a part: data loaders and checkpoint stores.
+    Components without a rhythm of their own are asked for those that were found elsewhere: another rail of the same job
+    shows at known cycles what too few samples hide among all. Endpoints that only give or only take leave a part: data
+    loaders and checkpoint stores.
     """
     spectra = [spectrum(progress, n) for n in range(len(progress))]
     pending = _components(progress, _bulk(progress, services))
     found: list[ConnectionSet] = []
+    without: list[Int] = []
     while pending:
         component = pending.pop()
         rhythm = fundamental(pooled([spectra[n] for n in component.tolist()])) if len(component) > 1 else None
         if rhythm is None:
+            without.append(component)
             continue
-        follows = np.array([_follows(spectra[n], rhythm.peaks) for n in component.tolist()], np.bool_)
-        follows |= _between(progress, component, component[follows])
-        members, rest = component[follows], component[~follows]
-        if not len(members):
-            continue
-        found += [
-            ConnectionSet(some, rhythm)
-            for some in _components(progress, _two_sided(progress, members))
-            if len(some) > 1
-        ]
-        pending += _components(progress, rest)
+        follows = _follow(progress, spectra, component, rhythm.peaks)
+        if follows.any():
+            found += _sets(progress, component[follows], rhythm)
+            pending += _components(progress, component[~follows])
+    found += [s for component in without for s in _with_rhythm_of_others(progress, spectra, component, found)]
     return sorted(found, key=lambda p: int(p.members[0]))
+
+
+def _sets(progress: ProgressCurves, members: Int, rhythm: Fundamental) -> list[ConnectionSet]:
+    """What is left of connections with a rhythm without endpoints that only give or take, by component."""
+    left = _components(progress, _two_sided(progress, members))
+    return [ConnectionSet(some, rhythm) for some in left if len(some) > 1]
+
+
+def _with_rhythm_of_others(
+    progress: ProgressCurves, spectra: list[Float], component: Int, found: list[ConnectionSet]
+) -> list[ConnectionSet]:
+    """A component under the rhythm of other sets that it follows most surely, as a whole or in part; else nothing."""
+    if len(component) < 2 or not found:
+        return []
+    power = [spectra[n] for n in component.tolist()]
+    rhythm = max((one.fundamental for one in found), key=lambda rhythm: _deviations(power, rhythm.peaks))
+    if _deviations(power, rhythm.peaks) <= SURE_DEVIATIONS:
+        return []
+    follows = _follow(progress, spectra, component, rhythm.peaks)
+    return _sets(progress, component[follows] if follows.any() else component, rhythm)
+
+
+def _follow(progress: ProgressCurves, spectra: list[Float], component: Int, peaks: Int) -> Bool:
+    """(connections of the component,) those that repeat at the peaks, and those between their endpoints."""
+    follows = np.array([_deviations([spectra[n]], peaks) > SURE_DEVIATIONS for n in component.tolist()], np.bool_)
+    return follows | _between(progress, component, component[follows])
 
 
 def _bulk(progress: ProgressCurves, services: frozenset[int]) -> Int:
@@ -110,17 +134,17 @@ def _lives(progress: ProgressCurves, connections: Int) -> list[Int]:
     return found
 
 
-def _follows(power: Float, peaks: Int) -> bool:
-    """Whether a connection's own spectrum stands out at the peaks of its component.
+def _deviations(spectra: list[Float], peaks: Int) -> float:
+    """By how many standard deviations of noise some connections' own spectra stand out at given peaks.
 
     The highest of several steps of noise is the maximum of about as many exponentials as cycles they span.
     """
     reach = int(BESIDE_CYCLES * STEPS_A_CYCLE)
-    within = peaks[peaks + reach < len(power), None] + np.arange(-reach, reach + 1)
-    seen = power[within].max(axis=1).tolist()
-    tried = 2 * BESIDE_CYCLES + 1
-    mean, variance = sum(1 / k for k in range(1, round(tried) + 1)), sum(1 / k**2 for k in range(1, round(tried) + 1))
-    return bool(seen) and sum(seen) > len(seen) * mean + SURE_DEVIATIONS * np.sqrt(len(seen) * variance)
+    near = np.arange(-reach, reach + 1)
+    seen = np.concatenate([power[peaks[peaks + reach < len(power), None] + near].max(axis=1) for power in spectra])
+    tried = range(1, round(2 * BESIDE_CYCLES + 1) + 1)
+    mean, variance = sum(1 / k for k in tried), sum(1 / k**2 for k in tried)
+    return float((seen.sum() - len(seen) * mean) / np.sqrt(len(seen) * variance)) if len(seen) else 0.0
 
 
 def _between(progress: ProgressCurves, connections: Int, members: Int) -> Bool:

@@ -41,6 +41,29 @@ def test_iteration_times_come_out_of_few_samples(rate: int, most: float) -> None
     assert found.jobs[0].quantum_bytes == pytest.approx([20_000 * PACKET_BYTES] * 4, rel=0.01)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rail_without_a_rhythm_of_its_own_has_that_of_another(seed: int) -> None:
+    """Twenty-nine messages an iteration hide it in a rail alone; next to a ring the rail keeps step with that."""
+    ends = iteration_ends(28, PERIOD_MS, 0.01, seed)
+    count, step = 29, 0.75 / 29
+    parts = [ring([2, 3], 0.2 + k * step, step / 2, 20_000 // count) for k in range(count)]
+    rail = sampled([message for part in parts for message in part], ends, 400, seed + 20, queue_pair=40)
+    assert not find_sampled_jobs(rail, frozenset()).jobs
+    found = find_sampled_jobs(together(sampled(ring([0, 1]), ends, 400, seed + 10), rail), frozenset())
+    assert [job.endpoints.tolist() for job in found.jobs] == [[0, 1, 2, 3]]
+    assert not found.unassigned
+
+
+def test_independent_traffic_joins_no_job() -> None:
+    """What is sent at any time follows no ring, whose rhythm is known."""
+    ends = iteration_ends(28, PERIOD_MS, 0.01, 1)
+    for seed in range(6):
+        pace = iteration_ends(300, PERIOD_MS * 28 / 300, 0.9, seed)
+        other = sampled(ring([2, 3], 0.0, 0.4, 2000), np.sort(pace), 400, seed + 30, queue_pair=40)
+        found = find_sampled_jobs(together(sampled(ring([0, 1]), ends, 400, seed), other), frozenset())
+        assert found.jobs[0].endpoints.tolist() == [0, 1]
+
+
 def test_a_fault_that_slows_iterations_does_not_hide_the_rhythm() -> None:
     """On the axis of bytes, iterations of twice the length are the same cycle."""
     ends = iteration_ends(20, PERIOD_MS, 0.02, 7)
