@@ -17,7 +17,7 @@ from datamodel.reconstructed.operations import OPERATIONS
 from datamodel.reconstructed.streams import Bool, Int, Streams
 from datamodel.reconstructed.timeline import SPANS
 from datamodel.reports.findings import Finding
-from datamodel.reports.layout import FormerLayouts, Layout
+from datamodel.reports.layout import FormerLayouts, Layout, Sizes
 from datamodel.reports.report import Detectability
 from datamodel.telemetry.flows import Flows
 from diagnose.diagnosis import DiagnosisOptions
@@ -211,8 +211,9 @@ def volume_results(records: Flows, around: AnalysisContext, taken: Bool) -> list
 
 def _sampled(job: SampledJob, progress: ProgressCurves, samples: Flows, around: AnalysisContext) -> JobResult:
     seen = _strategy(job, progress, around)
-    strategy = UNKNOWN_LAYOUT if job.unresolved or _one_stage_by_default(seen.layout) else seen
     detectability = of_samples(progress, job)
+    shows_layout = places(detectability) and not job.unresolved and not _one_stage_by_default(seen.layout)
+    strategy = seen if shows_layout else UNKNOWN_LAYOUT
     view = _view(job, progress, samples, seen, around)
     if places(detectability):
         findings = diagnose_samples(view, around.options, detectability.smallest_slowdown_ratio)
@@ -296,7 +297,7 @@ def _strategy(job: SampledJob, progress: ProgressCurves, around: AnalysisContext
         return found
     parts = (_messages(job, progress, some) for some in (quick[:half], quick[half:]))
     others = (_inferred(part, phases[best], job, around).layout for part in parts)
-    return found if any(_sizes(found.layout) == _sizes(other) for other in others) else UNKNOWN_LAYOUT
+    return found if any(_likeliest(found.layout) == _likeliest(other) for other in others) else UNKNOWN_LAYOUT
 
 
 def _messages(job: SampledJob, progress: ProgressCurves, iterations: Int) -> Frame:
@@ -312,8 +313,8 @@ def _inferred(sent: Frame, phase: float, job: SampledJob, around: AnalysisContex
     return infer_layout(rows, edges_ns, job.endpoints, around.seats, exact_starts=False, former=former)
 
 
-def _sizes(layout: Layout) -> tuple[int | None, ...]:
-    return layout.tp, layout.cp, layout.ep, layout.dp, layout.pp
+def _likeliest(layout: Layout) -> Sizes | None:
+    return layout.alternatives[0].sizes if layout.alternatives else None
 
 
 def _unclocked(job: VolumeJob, around: AnalysisContext) -> ObservedJob:

@@ -14,6 +14,7 @@ from reconstruct.jit import compiled
 from reconstruct.numeric.medians import MAD_TO_SIGMA
 from reconstruct.numeric.robust_statistics import calm_medians, evenly, in_order, peaks_apart, running_deviations, slope
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
+from reconstruct.sampled.folding.agreed_places import agreed_places
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
 
 # A pause between messages takes this share of the iteration at least, and exceeds by so many standard errors what
@@ -40,7 +41,7 @@ def messages(progress: ProgressCurves, job: SampledJob, chosen: Int | None = Non
     """A job's transfers, as far as they can be told: rows of `TRANSFERS`, by connection and time.
 
     1. Samples of all iterations, folded at the quantum and put in order of their place in it, come at times that jump
-       where a connection pauses: these places part its messages, to about a packet.
+       where a connection pauses: these places part its messages, to about a packet, if connections of like bytes agree.
     2. In relative time of the iteration, the bytes of a message against time are a line through the samples of all
        iterations; its ends are when the message begins and ends.
     3. An iteration's own samples move its message by their median distance from the line; where they span most of it,
@@ -56,17 +57,19 @@ def messages(progress: ProgressCurves, job: SampledJob, chosen: Int | None = Non
     begin, end = job.edges_ns[:-1].astype(np.float64), job.edges_ns[1:].astype(np.float64)
     looked_at = np.zeros(len(job.edges_ns), np.bool_)
     looked_at[1:] = True if chosen is None else np.isin(np.arange(1, len(job.edges_ns)), chosen)
-    found: list[_Message] = []
-    for m, connection in enumerate(job.connections.tolist()):
-        cell = float(job.origin_bytes[m]), float(job.quantum_bytes[m])
-        rows = _folded(*progress.curve(connection), *cell, begin, end, looked_at)
-        if not len(rows[0]):
-            continue
-        cut = cuts(rows[1], rows[2], len(begin)).tolist()
-        found += [
-            _Message(connection, slot, (high - low) * cell[1], *_placed(*rows, low, high, len(begin)))
-            for slot, (low, high) in enumerate(pairwise(cut))
-        ]
+    rows = [
+        _folded(*progress.curve(c), progress.spans(c)[1], origin, quantum, begin, end, looked_at)
+        for c, origin, quantum in zip(job.connections.tolist(), job.origin_bytes, job.quantum_bytes, strict=True)
+    ]
+    shown = [cuts(phase[dated], at[dated], len(begin)) for _, phase, at, dated in rows]
+    found = [
+        _Message(connection, slot, (high - low) * quantum, *_placed(iteration, phase, at, low, high, len(begin)))
+        for connection, quantum, cut, (iteration, phase, at, _) in zip(
+            job.connections.tolist(), job.quantum_bytes, agreed_places(shown, job.quantum_bytes), rows, strict=True
+        )
+        if len(iteration)
+        for slot, (low, high) in enumerate(pairwise(cut.tolist()))
+    ]
     return _transfers(found, progress, begin, end).sort("stream", "start_ns", "slot")
 
 
@@ -115,20 +118,32 @@ def cuts(phase: Float, at: Float, iterations: int) -> Float:
 
 @compiled
 def _folded(
-    time_ns: Float, position: Float, origin: float, quantum: float, begin: Float, end: Float, looked_at: Bool
-) -> tuple[Int, Float, Float]:
-    """(iteration from 0, place in its bytes, place in its time) of the samples in iterations that are looked at."""
+    time_ns: Float,
+    position: Float,
+    doubt_ns: Float,
+    origin: float,
+    quantum: float,
+    begin: Float,
+    end: Float,
+    looked_at: Bool,
+) -> tuple[Int, Float, Float, Bool]:
+    """(iteration from 0, place in its bytes, place in its time) of the samples in iterations that are looked at.
+
+    And which of them are dated well enough to show pauses: an agent did not hold them for as long as one.
+    """
     iteration, phase, at = np.empty(len(position), np.int64), np.empty(len(position)), np.empty(len(position))
+    dated = np.empty(len(position), np.bool_)
     count = 0
     for n in range(len(position)):
         cycles = (position[n] - origin) / quantum
         number = int(np.ceil(cycles))
         if 0 < number < len(looked_at) and looked_at[number]:
             i = number - 1
-            iteration[count], phase[count] = i, cycles - i
-            at[count] = (time_ns[n] - begin[i]) / (end[i] - begin[i])
+            length = end[i] - begin[i]
+            iteration[count], phase[count], at[count] = i, cycles - i, (time_ns[n] - begin[i]) / length
+            dated[count] = doubt_ns[n] <= SHORTEST_PAUSE * length
             count += 1
-    return iteration[:count], phase[:count], at[:count]
+    return iteration[:count], phase[:count], at[:count], dated[:count]
 
 
 @compiled
