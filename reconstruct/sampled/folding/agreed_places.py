@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from datamodel.reconstructed.streams import Float
+from datamodel.reconstructed.streams import Float, Int
+from reconstruct.jit import compiled
 
 # Connections that act alike agree on where their messages part, to this share of their bytes, in so many of them.
 SAME_PLACE, AGREED = 0.04, 0.5
@@ -38,14 +39,35 @@ def _voted(shown: Sequence[Float]) -> list[float]:
     """Places that enough of some connections show, each of which counts once for a place."""
     places = np.concatenate(shown)
     owner = np.repeat(np.arange(len(shown)), [len(one) for one in shown])
+    order = np.argsort(places, kind="stable")
+    places, owner = places[order], owner[order]
     voted: list[float] = []
     while len(places):
-        near = np.abs(places[:, None] - places) <= SAME_PLACE / 2
-        votes = np.array([len(np.unique(owner[row])) for row in near])
+        low = np.searchsorted(places, places - SAME_PLACE / 2)
+        high = np.searchsorted(places, places + SAME_PLACE / 2, "right")
+        votes = _distinct(owner, low, high)
         best = int(np.argmax(votes))
         if votes[best] < AGREED * len(shown):
             break
-        voted.append(float(np.median(places[near[best]])))
+        voted.append(float(np.median(places[low[best] : high[best]])))
         rest = np.abs(places - voted[-1]) > SAME_PLACE
         places, owner = places[rest], owner[rest]
     return voted
+
+
+@compiled
+def _distinct(owner: Int, low: Int, high: Int) -> Int:
+    """(windows,) how many owners have a place in [low, high); neither bound ever falls."""
+    held, found = np.zeros(owner.max() + 1, np.int64), np.empty(len(low), np.int64)
+    first, last, count = 0, 0, 0
+    for n in range(len(low)):
+        while last < high[n]:
+            count += held[owner[last]] == 0
+            held[owner[last]] += 1
+            last += 1
+        while first < low[n]:
+            held[owner[first]] -= 1
+            count -= held[owner[first]] == 0
+            first += 1
+        found[n] = count
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,17 @@ def test_connections_of_other_bytes_do_not_vote() -> None:
     shown = [np.array([0.0, 0.5, 1.0])] * 2 + [WHOLE] * 6
     found = agreed_places(shown, np.array([1e6] * 2 + [1e9] * 6))
     assert [len(places) for places in found] == [3] * 2 + [2] * 6
+
+
+def test_memory_grows_with_the_places_not_with_their_square() -> None:
+    """The rings of a thousand GPUs show thousands of places."""
+    chance = np.random.default_rng(5)
+    shown = [np.array([0.0, *(np.arange(1, 9) / 9 + chance.uniform(-0.015, 0.015, 8)), 1.0]) for _ in range(600)]
+    tracemalloc.start()
+    try:
+        found = agreed_places(shown, np.full(600, 1e9))[0]
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found == pytest.approx(np.arange(10) / 9, abs=0.01)
+    assert peak_bytes < 64e6
