@@ -48,12 +48,13 @@ class CableEnds:
         """(rows,) directed cable of each row's interface; -1 where it is none of theirs.
 
         Args:
-            frame: rows with `sampler_address` and a column of interface indices.
+            frame: rows with `sampler_address`, -1 where it is unknown, and a column of interface indices.
             addresses: address of each code.
             switches: name of the switch of each exporter's address.
             side: whether packets leave or enter by it.
             interface: name of the column.
         """
         ports, place = factorize(frame["sampler_address"].astype(np.int64) << 32 | frame[interface] & 0xFFFFFFFF)
-        named = ((switches.get(addresses[p >> 32], ""), p & 0xFFFFFFFF) for p in ports.tolist())
-        return np.array([self.cable.get((*name, side), -1) for name in named], np.int64)[place]
+        named = ((p >> 32, p & 0xFFFFFFFF) for p in ports.tolist())
+        found = [-1 if who < 0 else self.cable.get((switches.get(addresses[who], ""), n, side), -1) for who, n in named]
+        return np.array(found, np.int64)[place]

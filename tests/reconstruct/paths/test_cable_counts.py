@@ -8,6 +8,7 @@ from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame
 from datamodel.telemetry.counters import NO_READINGS, PORT_COUNTERS, PortReadings
 from reconstruct.paths.cable_counts import cable_counts
+from reconstruct.paths.cable_ends import CableEnds
 
 LINKS = (Link(a="leaf", b="spine", a_port=1, b_port=7), Link(a="leaf", b="spine", a_port=2, b_port=8))
 SWITCHES = {"10.0.0.1": "leaf", "10.0.0.2": "spine"}
@@ -41,3 +42,9 @@ def test_a_cable_has_what_leaves_by_its_interface_or_else_what_enters() -> None:
 def test_no_readings_are_no_counts() -> None:
     """Most feeds have none."""
     assert len(cable_counts(NO_READINGS, SWITCHES, LINKS, (0, 8))) == 0
+
+
+def test_an_exporter_that_is_unknown_names_no_cable() -> None:
+    """Its code is no place in the book: the last address there may be a switch's."""
+    frame = Frame(PORT_COUNTERS, {"time_ns": [1, 1], "sampler_address": [-1, 0], "interface": [1, 1]})
+    assert CableEnds.of(LINKS).cables(frame, ("10.0.0.1",), SWITCHES, "out", "interface").tolist() == [-1, 0]
