@@ -109,15 +109,15 @@ def predicted(across: Crossing, hashes: Mapping[int, UplinkHash], unseen: Int, s
 
 def incidents_ns(findings: Sequence[Finding], cables: DirectedCables, window: Window) -> Int:
     """(directions, 2) from when until when a slow link is found on each cable, but for collisions; 0 of others."""
-    number = {
-        frozenset(((n.a, n.a_port), (n.b, n.b_port))): 2 * place for place, n in enumerate(cables.links)
-    }  # fmt: skip
+    numbers: dict[frozenset[tuple[str, int | None]], list[int]] = {}
+    for place, n in enumerate(cables.links):  # cables between two switches are alike where no port is known
+        numbers.setdefault(frozenset(((n.a, n.a_port), (n.b, n.b_port))), []).append(2 * place)
     found = np.zeros((len(cables.tail), 2), np.int64)
     for f in findings:
         if f.kind != "slow_uplink" or f.subject.type != "link" or f.cause == "ecmp_collision":
             continue
         ends = frozenset(zip(f.subject.ids, (f.subject.a_port, f.subject.b_port), strict=False))
-        if (at := number.get(ends)) is not None:
+        for at in numbers.get(ends, ()):
             begin, end = found[at] if found[at].any() else (f.start_ns, f.start_ns)
             until = window.end_ns if f.end_ns is None else f.end_ns
             found[at : at + 2] = min(int(begin), f.start_ns), max(int(end), until)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame, concat
 from datamodel.reconstructed.connections import PAYLOADS
+from datamodel.reports.findings import Finding, Subject
+from datamodel.reports.report import Window
+from diagnose.paths.crossing import incidents_ns
 from diagnose.paths.full_cables import held_up_ratio
+from diagnose.paths.shortest_routes import DirectedCables
 
 SECOND_NS = 1_000_000_000
 SPEED = 50e9
@@ -61,3 +66,14 @@ def test_samples_and_unknown_speeds_explain_nothing() -> None:
     samples = rows.replace(end_ns=rows["start_ns"])
     assert held_up_ratio(samples, passes, np.full(4, SPEED), 0, WINDOW) is None
     assert held_up_ratio(rows, passes, np.zeros(4), 0, WINDOW) == 0
+
+
+def test_cables_between_two_switches_are_alike_without_ports() -> None:
+    """A link that is found slow without a port may be any of them, so all are left out; another's time is apart."""
+    links = [Link(a="leaf1", b="spine1"), Link(a="leaf1", b="spine1"), Link(a="leaf1", b="spine2", a_port=3, b_port=4)]
+    slow = Finding(
+        id="f", job="j", kind="slow_uplink", severity="warning", start_ns=3, end_ns=5, confidence=0.9,
+        slowdown_ratio=1.5, subject=Subject(type="link", ids=("leaf1", "spine1")), summary="", action="",
+    )  # fmt: skip
+    found = incidents_ns([slow], DirectedCables.of(links), Window(start_ns=0, end_ns=9))
+    assert found.tolist() == [[3, 5]] * 4 + [[0, 0]] * 2
