@@ -45,6 +45,7 @@ Words = Callable[[float], str]
 
 _MOST_JOBS, _MOST_LINKS = 200, 2000
 _NO_COUNTERS = "No interface counters of these ports were stored in this time: sFlow with counter polling brings them."
+_UNMARKED = "No record of this time says: sampled packets and mirrors carry marks, records of flow caches do not."
 _WITHOUT_PORTS = "The inventory names no switch ports of this job's endpoints, so no counters are known to be theirs."
 
 
@@ -215,7 +216,7 @@ def _plots(found: TrafficOverTime, of: Ports, zone: tzinfo) -> Iterator[Plot]:
         yield plot(title, lines, counted, lacking, words)
     yield plot(
         "Packets with a congestion mark (ECN)", {"marked": found.marked_ratio}, "share of all packets, by flow records",
-        "No record of this time says: sampled packets and mirrors carry marks, records of flow caches do not.", share,
+        found.unread or _UNMARKED, share,
     )  # fmt: skip
 
 

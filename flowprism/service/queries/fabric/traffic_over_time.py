@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.cluster.inventory import Inventory
+from datamodel.durations import DAY_NS
 from datamodel.errors import InputError, LimitExceededError, StorageError
 from datamodel.frame import Frame, empty
 from datamodel.reconstructed.streams import Bool, Int
@@ -69,6 +70,7 @@ class TrafficOverTime:
         wanted: ports that are asked for; None where all that count are.
         moved_bps: what the job moves by its flow records, the mean of each window that was scanned; None for others.
         marked_ratio: share of packets with a congestion mark (ECN CE), by flow records; None where no record says.
+        unread: why the flow records of this time were not read, where they are too many; else "".
     """
 
     start_ns: int
@@ -78,6 +80,7 @@ class TrafficOverTime:
     wanted: int | None
     moved_bps: Floats | None
     marked_ratio: Floats | None
+    unread: str = ""
 
 
 def ports_of_job(stores: Stores, viewer: Viewer, job: str) -> Ports | None:
@@ -123,7 +126,7 @@ def traffic_over_time(stores: Stores, of: Ports, start_ns: int, end_ns: int, job
         job: the job whose ports they are.
 
     Raises:
-        LimitExceededError: more records lie in this time than a page reads.
+        LimitExceededError: more readings of counters lie in this time than a page reads.
         StorageError: a lake cannot be read.
     """
     step_ns = -(-(end_ns - start_ns) // STEPS)
@@ -133,6 +136,11 @@ def traffic_over_time(stores: Stores, of: Ports, start_ns: int, end_ns: int, job
     rows, book = _records(stores, "counters", start_ns - margin_ns, end_ns + margin_ns, of, _COUNTERS)
     rows = rows.take(np.flatnonzero(_at_ports(rows, book, of, ("interface",))))
     rates, counted = counter_rates(rows, edges)
+    marked_ratio, unread = None, ""
+    try:
+        marked_ratio = _marked_ratio(stores, of, edges)
+    except LimitExceededError as error:  # flow records are many times more than readings of counters
+        unread = str(error)
     return TrafficOverTime(
         start_ns=start_ns,
         step_ns=step_ns,
@@ -140,7 +148,8 @@ def traffic_over_time(stores: Stores, of: Ports, start_ns: int, end_ns: int, job
         counted=counted,
         wanted=None if of.ports is None else len(of.ports),
         moved_bps=None if job is None else _moved_bps(stores, job, edges),
-        marked_ratio=_marked_ratio(stores, of, edges),
+        marked_ratio=marked_ratio,
+        unread=unread,
     )
 
 
@@ -192,17 +201,19 @@ def _sum(rates: Sequence[Floats]) -> Floats:
 def _moved_bps(stores: Stores, job: str, edges: Int) -> Floats:
     """What a job's pairs moved, by the newest window that ended in or before each step and reaches into it."""
     start_ns, end_ns = int(edges[0]), int(edges[-1])
-    selection = Selection(start_ns, end_ns, jobs=frozenset({job}), columns=_MOVED)
-    rows, _ = kept(stores, "patterns", selection)
     found = np.full(len(edges) - 1, np.nan)
-    ends, at = np.unique(rows["end_ns"], return_inverse=True)
-    if not len(ends):
-        return found
-    begins = np.full(len(ends), np.iinfo(np.int64).max)
-    np.minimum.at(begins, at, rows["start_ns"])
-    rate_bps = np.bincount(at, rows["bytes"], len(ends)) * 8e9 / np.maximum(ends - begins, 1)
-    for begin, end, rate in zip(begins.tolist(), ends.tolist(), rate_bps.tolist(), strict=True):
-        found[(edges[1:] > begin) & (edges[:-1] < end)] = rate  # windows overlap: of several the newest counts
+    for day_ns in range(start_ns, end_ns, DAY_NS):  # a month of a large job's pairs does not fit into memory
+        until_ns = min(day_ns + DAY_NS, end_ns)
+        rows, _ = kept(stores, "patterns", Selection(day_ns, until_ns, jobs=frozenset({job}), columns=_MOVED))
+        # The windows that end in this day, and behind the last one those that begin before all is over.
+        mine = (rows["end_ns"] >= day_ns) & ((rows["end_ns"] < until_ns) | (until_ns == end_ns))
+        rows = rows.take(mine)
+        ends, at = np.unique(rows["end_ns"], return_inverse=True)
+        begins = np.full(len(ends), np.iinfo(np.int64).max)
+        np.minimum.at(begins, at, rows["start_ns"])
+        rate_bps = np.bincount(at, rows["bytes"], len(ends)) * 8e9 / np.maximum(ends - begins, 1)
+        for begin, end, rate in zip(begins.tolist(), ends.tolist(), rate_bps.tolist(), strict=True):
+            found[(edges[1:] > begin) & (edges[:-1] < end)] = rate  # windows overlap: of several the newest counts
     return found
 
 

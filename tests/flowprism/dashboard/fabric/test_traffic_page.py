@@ -96,6 +96,14 @@ def test_too_many_records_are_a_sentence(stores: Stores, monkeypatch: pytest.Mon
     assert "ask for a shorter one" in client(stores).get(f"{PAGE}?exporter=192.168.250.12").text
 
 
+def test_too_many_flow_records_leave_out_marks_alone(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counters are few however much is sent: their figures stay."""
+    monkeypatch.setattr("flowprism.service.queries.fabric.traffic_over_time.MOST_ROWS", 1000)
+    page = client(stores).get(f"{PAGE}?exporter=192.168.250.12").text
+    assert "6,000 records of the kind flows" in page
+    assert "Throughput of ports: in at most" in page
+
+
 def test_unknown_steps_are_gaps() -> None:
     """Two stretches with a hole are two paths; the table says that the hole is unknown."""
     values = np.array([1.0, 2.0, np.nan, np.nan, 3.0])

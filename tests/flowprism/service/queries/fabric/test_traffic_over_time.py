@@ -104,6 +104,24 @@ def test_a_job_has_the_ports_of_its_endpoints(stores: Stores) -> None:
     assert ports_of_job(stores, OTHER, job.id) is None
 
 
+def test_what_a_job_moves_is_the_same_read_in_parts(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows that reach from one part of the time into the next count once, where the time asked for ends too."""
+    report = demo_analysis().report
+    (job,) = report.jobs
+    window = report.window
+    third_ns = (window.end_ns - window.start_ns) // 3
+    for start_ns, end_ns in (
+        (window.start_ns - third_ns, window.end_ns + third_ns),
+        (window.start_ns + third_ns, window.end_ns - third_ns // 2),
+    ):
+        monkeypatch.setattr(module, "DAY_NS", 10 * third_ns)
+        whole = module._moved_bps(stores, job.id, np.linspace(start_ns, end_ns, 41).astype(np.int64))
+        monkeypatch.setattr(module, "DAY_NS", third_ns)
+        parts = module._moved_bps(stores, job.id, np.linspace(start_ns, end_ns, 41).astype(np.int64))
+        assert np.isfinite(whole).any()
+        assert np.array_equal(parts, whole, equal_nan=True)
+
+
 def test_links_and_exporters_are_for_viewers_of_all_tenants(stores: Stores) -> None:
     """Tenants share them."""
     with pytest.raises(PermissionDeniedError):
