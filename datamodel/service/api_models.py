@@ -61,7 +61,9 @@ class JobRow(Document):
     slowdown_span_ns: tuple[int, int] | None = Field(
         default=None, description="the time that slowdown_ratio is of, UTC"
     )
-    gpu_hours_lost: float | None = Field(description="since midnight UTC; null where the number of GPUs is not known")
+    gpu_hours_lost: float | None = Field(
+        description="since midnight UTC; null where the number of GPUs is not known, or the lake cannot be read"
+    )
     trend: Trend
 
 

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import structlog
 
 from datamodel.durations import DAY_NS
-from datamodel.errors import FlowprismError
+from datamodel.errors import FlowprismError, StorageError
 from datamodel.reconstructed.streams import Int
 from datamodel.reports.findings import Event, EventKind, Finding
 from datamodel.reports.fleet_time import FleetTime
@@ -31,6 +32,7 @@ from storage.database.jobs.overview import events
 from storage.database.scans.scan_records import jobs
 from storage.lake.selection import Selection
 
+_LOG = structlog.get_logger(__name__)
 USUAL_DAYS = 7
 _MOST = 1_000_000
 _KINDS: tuple[EventKind, ...] = ("restart", "membership_change", *PAUSES)
@@ -45,6 +47,28 @@ def fleet_training_time(stores: Stores, viewer: Viewer, now_ns: int, days: int =
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
+    return _fleet_time(stores, viewer.tenant, now_ns, days)
+
+
+def lost_since_midnight(stores: Stores, viewer: Viewer, now_ns: int) -> Mapping[str, float | None] | None:
+    """GPU-hours that jobs lost since the clock's midnight, UTC, by the accounts of today; None: unreadable.
+
+    None of a job whose number of GPUs is unknown; a job that was not seen since then is left out. What a page, the API
+    or a metric says was lost is this, so that it is what `fleet_training_time` of one day says. Accounts read the
+    iterations of all jobs, so they are made once for the viewers of all tenants.
+    """
+    try:
+        today = _fleet_time(stores, None, now_ns, 1)
+    except StorageError as error:  # all else that is known of jobs stands in the database
+        _LOG.warning("lost GPU-hours cannot be read", cause=str(error))
+        return None
+    if today.window.start_ns != now_ns // DAY_NS * DAY_NS:
+        return {}
+    own = (one for one in today.jobs if viewer.tenant in {None, one.tenant})
+    return {one.job: None if one.spent is None else lost(one.spent) for one in own}
+
+
+def _fleet_time(stores: Stores, tenant: str | None, now_ns: int, days: int) -> FleetTime:
     end_ns = newest_ns(stores.database, now_ns)
     window = Window(start_ns=max((end_ns // DAY_NS - days + 1) * DAY_NS, 0), end_ns=end_ns)
     try:
@@ -54,24 +78,9 @@ def fleet_training_time(stores: Stores, viewer: Viewer, now_ns: int, days: int =
     names = {} if known is None else known.host_names()
 
     def answer() -> FleetTime:
-        return fleet_time(window, _accounts(stores, viewer.tenant, window, names), names)
+        return fleet_time(window, _accounts(stores, tenant, window, names), names)
 
-    return stores.at_hand.once("fleet time", (viewer.tenant, window, known), answer)
-
-
-def lost_since_midnight(stores: Stores, viewer: Viewer, now_ns: int) -> Mapping[str, float | None]:
-    """GPU-hours that jobs lost since the clock's midnight, UTC, by the accounts of today.
-
-    None of a job whose number of GPUs is unknown; a job that was not seen since then is left out. What a page, the API
-    or a metric says was lost is this, so that it is what `fleet_training_time` of one day says.
-
-    Raises:
-        StorageError: the database or the lake cannot be reached.
-    """
-    today = fleet_training_time(stores, viewer, now_ns, 1)
-    if today.window.start_ns != now_ns // DAY_NS * DAY_NS:
-        return {}
-    return {one.job: None if one.spent is None else lost(one.spent) for one in today.jobs}
+    return stores.at_hand.once("fleet time", (tenant, window, known), answer)
 
 
 def _accounts(stores: Stores, tenant: str | None, window: Window, host_of: Mapping[str, str]) -> Iterator[JobAccount]:

@@ -24,7 +24,7 @@ class Census:
         gpus: of them together, as far as known.
         critical: of those that are slow or hang, how many have a critical incident.
         incidents: open now, those of ended jobs and of no job included.
-        gpu_hours_lost: since midnight UTC.
+        gpu_hours_lost: since midnight UTC; None where the lake cannot be read.
         stale_since_ns: end of what is known of any job, UTC, where that is too old to say anything of now; else None.
     """
 
@@ -32,7 +32,7 @@ class Census:
     gpus: int = 0
     critical: int = 0
     incidents: int = 0
-    gpu_hours_lost: float = 0.0
+    gpu_hours_lost: float | None = 0.0
     stale_since_ns: int | None = None
 
     @property
@@ -56,6 +56,7 @@ def census(stores: Stores, viewer: Viewer, now_ns: int) -> Census:
     Raises:
         StorageError: the database cannot be reached.
     """
+    lost = lost_since_midnight(stores, viewer, now_ns)
     with stores.database.reading():
         at = situation(stores, now_ns)
         judged = job_states(stores, at, JobFilter(tenant=viewer.tenant), with_ended=False)
@@ -66,6 +67,6 @@ def census(stores: Stores, viewer: Viewer, now_ns: int) -> Census:
                 one.judgement.state in {"slow", "hanging"} and one.mark.severity == "critical" for one in judged
             ),
             incidents=open_incidents(stores.database, viewer.tenant),
-            gpu_hours_lost=sum(hours or 0.0 for hours in lost_since_midnight(stores, viewer, now_ns).values()),
+            gpu_hours_lost=None if lost is None else sum(hours or 0.0 for hours in lost.values()),
             stale_since_ns=at.stale_since_ns,
         )

@@ -184,7 +184,7 @@ def _row(
     arranged: Layout | None,
     going: iteration_pace.IterationPace,
     judged: Judgement,
-    lost: Mapping[str, float | None],
+    lost: Mapping[str, float | None] | None,
 ) -> dict[str, Any]:
     """The fields of a `JobRow`."""
     known = found.job
@@ -208,7 +208,7 @@ def _row(
         "norm_s": going.norm_s,
         "slowdown_ratio": going.slowdown_ratio,
         "slowdown_span_ns": going.slowdown_span_ns,
-        "gpu_hours_lost": None if known.world_size is None else lost.get(known.id, 0.0),
+        "gpu_hours_lost": None if known.world_size is None or lost is None else lost.get(known.id, 0.0),
         "trend": going.trend,
     }
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from datamodel.errors import StorageError
 from diagnose.training_time.fleet import lost
-from flowprism.service.queries.jobs.fleet_time import fleet_training_time
+from flowprism.service.queries.jobs import fleet_time as module
+from flowprism.service.queries.jobs.fleet_time import fleet_training_time, lost_since_midnight
 from flowprism.service.queries.jobs.job_counts import census
 from flowprism.service.queries.jobs.job_queries import job, jobs
-from flowprism.service.stores import Stores
+from flowprism.service.stores import ResultCache, Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import client
 from tests.flowprism.service.queries.jobs.stored_fleet import BEGIN_NS, DAY_NS, END_NS, stored_fleet
@@ -96,6 +99,32 @@ def test_overview_and_jobs_say_what_the_account_of_today_says(stores: Stores) ->
     tomorrow = jobs(stores, everything, now_ns + DAY_NS)
     assert {row.id: row.gpu_hours_lost for row in tomorrow} == {"crashing": 0, "steady": 0, "unsized": None}
     assert census(stores, everything, now_ns + DAY_NS).gpu_hours_lost == 0
+
+
+def test_accounts_of_today_are_made_once_for_all_tenants(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They read the iterations of all jobs: pages of more tenants than are kept apart do not read them again."""
+    fresh, now_ns = replace(stores, at_hand=ResultCache()), END_NS + 5 * 10**9
+    assert lost_since_midnight(fresh, Viewer("ann", "admin", None), now_ns) == {
+        "crashing": pytest.approx(19.2), "steady": 0, "unsized": None,
+    }  # fmt: skip
+    monkeypatch.setattr(module, "kept", _away)
+    for n in range(8):
+        assert lost_since_midnight(fresh, Viewer("eve", "viewer", f"t{n + 3}"), now_ns) == {}
+    assert lost_since_midnight(fresh, Viewer("vera", "viewer", "t2"), now_ns) == {"steady": 0}
+
+
+def test_jobs_are_shown_where_the_lake_is_away(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they lost is unknown then, not 0; all else is from the database."""
+    monkeypatch.setattr(module, "kept", _away)
+    fresh, everything = replace(stores, at_hand=ResultCache()), Viewer("ann", "admin", None)
+    assert {row.gpu_hours_lost for row in jobs(fresh, everything, END_NS)} == {None}
+    found = census(fresh, everything, END_NS)
+    assert (found.jobs, found.gpu_hours_lost) == (3, None)
+    assert "<b>unknown</b>" in client(fresh).get("/").text
+
+
+def _away(*_: object) -> None:
+    raise StorageError("the lake is away")
 
 
 def test_tenant_sees_its_own_jobs_only(stores: Stores) -> None:
