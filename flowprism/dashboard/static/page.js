@@ -15,7 +15,8 @@ if (here) places.scrollLeft = here.getBoundingClientRect().right - places.getBou
 // What is chosen from a list filters at once; words wait for Enter or the button, which also serve without scripts.
 addEventListener("change", (event) => {
   const form = event.target.closest("form.filters");
-  if (form && event.target.matches("select, input[type=checkbox]")) form.requestSubmit();
+  // What changes something, as the making of users and tokens does, waits for its button.
+  if (form?.method === "get" && event.target.matches("select, input[type=checkbox]")) form.requestSubmit();
 });
 
 addEventListener("keydown", (event) => {

@@ -15,6 +15,7 @@ from flowprism.service.queries.incidents.incident_queries import incidents
 from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.queries.scans import scans
 from flowprism.service.stores import Stores
+from storage.database.access import users
 from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.effort import least
 from tests.flowprism.dashboard.browser import MOST_SHIFT, PIECE_S, Theme, Visit, served_stores, visiting
@@ -172,6 +173,23 @@ def test_from_the_overview_to_acknowledged_by_keyboard(chromium: Browser, own: t
         visit.tab_to("Acknowledge")
         keyboard.press("Enter")
         expect(visit.page.locator("#history")).to_contain_text("local acknowledged it")
+
+
+def test_choosing_a_role_makes_no_user(chromium: Browser, own: tuple[Stores, str]) -> None:
+    """Lists filter at once; what changes something waits for its button."""
+    stores, address = own
+    with visiting(chromium, address) as visit:
+        visit.open("/settings")
+        form = visit.page.locator("form[action='/settings/users']")
+        form.get_by_label("Name").fill("eve")
+        form.get_by_label("Password").fill("correct horse battery")
+        form.get_by_label("Role").select_option("operator")
+        visit.page.wait_for_timeout(500)
+        assert users(stores.database) == []
+        form.get_by_label("Sees only tenant").fill("research")
+        form.get_by_role("button", name="Keep").click()
+        expect(visit.page.locator("#users")).to_contain_text("research")
+    assert [(one.name, one.role, one.tenant) for one in users(stores.database)] == [("eve", "operator", "research")]
 
 
 def test_the_first_tab_skips_the_navigation(chromium: Browser, demo_address: str) -> None:
