@@ -97,7 +97,8 @@ def _progress(own: Sequence[Event], first_seen_ns: int, now_ns: int) -> tuple[fl
 def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host: str, now_ns: int) -> str | None:
     """The idle host that takes a host's place if all that open incidents blame leave; hosts of late jobs are busy."""
     opened = incidents(stores.database, ("open",))
-    blamed = {slow_host(one.as_finding(now_ns), known.host_names()) for one in opened if one.job is not None}
+    host_of = known.host_names()
+    blamed = {slow_host(one.as_finding(now_ns), host_of) for one in opened if one.job is not None}
     leavers = [one for one in known.hosts if one.name in blamed | {host}]
     busy = frozenset(name for one in lately for name in one.hosts)
     free = idle_hosts(known.hosts, busy, _faulty(known.hosts, opened))
