@@ -24,6 +24,8 @@ from diagnose.sampled.suspect_links import suspects
 
 # A slow link holds up messages too: a ring that lost this share of what iterations became longer shows it.
 EXPLAINS = 0.1
+# Rings that one link slows lose alike: those that lost this share of what the slowest one lost have its cause.
+ALIKE = 0.5
 
 
 # When this share of those that compute together is late, no one of them is the cause.
@@ -80,9 +82,11 @@ def _slow(job: JobView, period: PaceInterval) -> _Slow:
 
 def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
     rings = paced(view, slow.compared)
-    held = [r for r in rings if r.slow and r.longer_ns >= EXPLAINS * slow.longer_ns]
+    slowed = [r for r in rings if r.slow]
+    most_ns = max((r.longer_ns for r in slowed), default=0.0)
     between = messages_between_stages(view, slow.compared)
-    if held:
+    if slowed and most_ns >= EXPLAINS * slow.longer_ns:
+        held = [r for r in slowed if r.longer_ns >= ALIKE * most_ns]
         return [_of_rings(view, slow, (held, rings), between)]
     if view.whole and len(between):
         return _of_late(view, slow, late_in_pipelines(view, between, slow.longer_ns))

@@ -12,7 +12,11 @@ from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.reconstructed.transfers import ROLES
 from datamodel.reports.truth import Truth
 from diagnose.diagnosis import DiagnosisOptions
+from diagnose.pace_intervals import split_intervals
+from diagnose.sampled import sampled_diagnosis
+from diagnose.sampled.ring_pace import paced
 from diagnose.sampled.sampled_diagnosis import diagnose_samples
+from diagnose.sampled.sampled_job_view import IterationComparison
 from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.scores import compute_scores
 from flowprism.evaluation.suite import CaseName, write_case_files
@@ -80,6 +84,19 @@ def test_a_cable_that_a_ring_of_usual_pace_passes_is_clear() -> None:
 def test_without_interface_indices_the_switches_are_suspect() -> None:
     """Both rings go from leaf1 to leaf2: it may be a cable of either."""
     (found,) = diagnose_samples(job(Fault(slow=((1, 2), (5, 6)))), DiagnosisOptions(), 1.05)
+    assert (found.kind, {s.ids for s in found.suspects}) == ("slow_uplink", {("leaf1",), ("leaf2",)})
+
+
+def test_rings_that_are_slowed_alike_have_one_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One lost enough to explain the iterations and the other hardly less: no link of the first one's own."""
+    view, options = job(Fault(slow=((1, 2), (5, 6)))), DiagnosisOptions()
+    (period,) = (p for p in split_intervals(view.job.edges_ns, options.least_slowdown_ratio) if p.slow)
+    compared = IterationComparison(period.iterations, np.array(period.baseline, np.int64))
+    lost_ns = [ring.longer_ns for ring in paced(view, compared) if ring.slow]
+    longer_ns = period.duration_ns * (1 - 1 / period.slowdown_ratio)
+    assert len(lost_ns) == 2
+    monkeypatch.setattr(sampled_diagnosis, "EXPLAINS", sum(lost_ns) / 2 / longer_ns)
+    (found,) = diagnose_samples(view, options, 1.05)
     assert (found.kind, {s.ids for s in found.suspects}) == ("slow_uplink", {("leaf1",), ("leaf2",)})
 
 
