@@ -123,7 +123,7 @@ def _followed(
     if not any(one.changes for one in trainings):
         return [], {}
     whole = [one for one in trainings if len(one.epochs) > 1 and not one.changes]
-    again = [again for one in whole for again in _again(samples, one, around)]
+    again = [again for one in whole for again in recognize_again(samples, one, around)]
     return [*(one for one in trainings if one not in whole), *again], _merged(reasons)
 
 
@@ -198,11 +198,13 @@ def _of(lives: ConnectionLives, some: Bool) -> ConnectionLives:
     )
 
 
-def _again(samples: Flows, training: SampledTraining, around: SampleContext) -> list[SampledTraining]:
-    """A training whose connections were not replaced, by all of its samples."""
+def recognize_again(samples: Flows, training: SampledTraining, around: SampleContext) -> list[SampledTraining]:
+    """A training whose connections were not replaced, by all of its samples; its longest part where these show none."""
     src, dst = samples.frame["src_addr"], samples.frame["dst_addr"]
     own = np.isin(src, training.endpoints) & np.isin(dst, training.endpoints)
-    return [SampledTraining((epoch,)) for epoch in _recognized(samples.take(np.flatnonzero(own)), around)[0]]
+    epochs, _ = _recognized(samples.take(np.flatnonzero(own)), around)
+    longest = max(training.epochs, key=lambda epoch: len(epoch.job.edges_ns))
+    return [SampledTraining((epoch,)) for epoch in epochs or [longest]]
 
 
 def _merged(reasons: Iterable[Mapping[str, Int]]) -> dict[str, Int]:

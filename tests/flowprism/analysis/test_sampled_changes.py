@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from datamodel.reports.report import Report
 from datamodel.reports.truth import TrueJob
+from datamodel.telemetry.flows import Flows
+from flowprism.analysis.sampled_changes import SampleContext, SampledTraining, find_trainings, recognize_again
 from flowprism.evaluation.cases.membership import membership_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import simulate_case
 from simulate.export.feed_spec import FeedSpec
+from tests.reconstruct.sampled import training
 
 
 def sampled(kind: str, number: int) -> tuple[Report, TrueJob]:
@@ -47,3 +51,17 @@ def test_another_job_on_the_same_hosts_is_no_change() -> None:
     """Its connections are new as well, but it does other work."""
     report, _ = sampled("address reuse", 904)
     assert not any(event.change for event in report.events)
+
+
+def test_a_training_keeps_its_longest_part_where_all_of_it_shows_none() -> None:
+    """Too few samples to be recognized again, of connections that were not replaced after all."""
+    around = SampleContext(frozenset(), None, {})
+    parts = [find_trainings(ring_of_four(count), around)[0][0].epochs[0] for count in (20, 40)]
+    few = ring_of_four(40).take(np.arange(12))
+    (kept,) = recognize_again(few, SampledTraining(tuple(parts)), around)
+    assert kept.epochs[0] is parts[1]
+
+
+def ring_of_four(iterations: int) -> Flows:
+    """Samples of a ring."""
+    return training.sampled(training.ring([0, 1, 2, 3]), training.iteration_ends(iterations, 4000.0, 0.01, 1), 500, 2)
