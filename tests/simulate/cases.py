@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from datamodel.telemetry.counters import PortReadings
 from simulate.faults import Fault
 from simulate.network.background import none
 from simulate.network.fabric import Fabric
@@ -54,3 +55,10 @@ def sent_bytes(graph: Graph, purpose: int) -> dict[int, float]:
         if size and rank >= 0:
             moved[rank] = moved.get(rank, 0.0) + size
     return moved
+
+
+def assert_same_readings(one: PortReadings, other: PortReadings) -> None:
+    """Fail unless two readings of interface counters say the same."""
+    assert one.addresses == other.addresses
+    for name, column in one.frame.columns().items():
+        np.testing.assert_array_equal(column, other.frame[name], name)

@@ -16,7 +16,7 @@ from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import CATALOGUE, scenario
 from simulate.scenarios.scenario import BackgroundTraffic, Scenario
 from simulate.training.workload import Noise, Pauses
-from tests.simulate.cases import FABRIC, job
+from tests.simulate.cases import FABRIC, assert_same_readings, job
 
 FILES = ("flows.parquet", "inventory.yaml", "truth/spans.parquet", "truth/paths.parquet", "truth/truth.json")
 SLOW = Fault("slow_nic", first=3, rank=5, size=50)
@@ -83,7 +83,9 @@ def test_feeds_in_memory_are_what_their_captures_say(tmp_path: Path, made: Scena
     assert [feed["kind"] for feed in told] == ["sflow", "ipfix"]
     for feed in told:
         read = read_all([tmp_path / "export" / f"{feed['kind']}.pcap.gz"])
-        assert replace(case.readings[feed["kind"]], flows=read.flows) == read
+        known = case.readings[feed["kind"]]
+        assert replace(known, flows=read.flows, counters=read.counters) == read
+        assert_same_readings(known.counters, read.counters)
         assert {e["agent"] for e in feed["exporters"]} == {a.agent for a in read.accounts}
         for name, column in case.readings[feed["kind"]].flows.frame.columns().items():
             assert (column == read.flows.frame[name]).all(), name

@@ -16,7 +16,7 @@ from simulate.bursts import PSNS
 from simulate.export.feed_spec import FeedSpec
 from simulate.export.traffic import FabricTraffic
 from simulate.export.wire.pcap import write_pcap
-from tests.simulate.cases import job
+from tests.simulate.cases import assert_same_readings, job
 from tests.simulate.export.views import View, passed, view
 
 CHANCE = 0.001
@@ -127,7 +127,8 @@ def test_a_pcap_reads_back_as_what_was_sent(sampled: View, tmp_path: Path) -> No
     """The capture gives the same records, times and accounts as the datagrams in memory."""
     write_pcap(tmp_path / "sflow.pcap.gz", sampled.export.datagrams)
     read = read_flows(tmp_path / "sflow.pcap.gz")
-    assert replace(read, flows=sampled.flows) == sampled.reading
+    assert replace(read, flows=sampled.flows, counters=sampled.reading.counters) == sampled.reading
+    assert_same_readings(read.counters, sampled.reading.counters)
     for name, column in read.flows.frame.columns().items():
         assert (column == sampled.rows[name]).all(), name
 
