@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from datamodel.reconstructed.streams import Float, Int
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 from reconstruct.jobs.common_window import FEWEST_CYCLES, within
 from reconstruct.jobs.job_fragments import find_root, flatten_roots, union
@@ -21,6 +21,9 @@ SAME_PACE = 0.8
 # The range of a random walk over so many edges or more is below so many standard deviations of its end once in 8,000
 # times (400,000 were drawn; the standard deviation is estimated from the mean absolute one).
 NARROWEST_WALK, ENOUGH_TO_WALK = 0.35, 12
+# Two jobs hardly ever train on the same hosts, all of them; so of parts that do, one in twenty is rare enough. That is
+# the range of a random walk over seven edges and more below so many standard deviations.
+WALK_ON_HOSTS, ENOUGH_ON_HOSTS = 0.7, 7
 # Edges of a job that no fault slows down wander about an even pace by less than so many iterations.
 STRAYING = 4.0
 # Nothing is missing between two edges less than one and a half iterations apart. Parts of one job end an iteration as
@@ -47,7 +50,9 @@ def find_same_pace_pairs(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
 
 
 @compiled
-def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, meet: bool, root: Int) -> None:
+def tie(
+    pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, meet: bool, same_hosts: Bool, root: Int
+) -> None:
     """Write into `root` the smallest member of each sequence's set, sequences in lockstep joined.
 
     Of two that were not seen for the same time, what lies in the time in which both were seen is compared. Of two that
@@ -62,6 +67,7 @@ def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, me
         watch_ns: (n, 2) from when until when each could be seen.
         reach: see `is_synchronized`.
         meet: whether sequences of a pair share hosts or exchange data.
+        same_hosts: (pairs,) those that are on the same hosts, of which there are several.
         root: (n,) every sequence's own number at first.
     """
     for k in range(len(pairs)):
@@ -74,14 +80,14 @@ def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, me
                 one, other = within(one, since, until), within(other, since, until)
                 if min(len(one), len(other)) < FEWEST_CYCLES:
                     continue
-            if in_lockstep(one, other, reach) or (meet and in_lockstep_beside_holes(one, other, reach)):
+            if in_lockstep(one, other, reach, same_hosts[k]) or (meet and in_lockstep_beside_holes(one, other, reach)):
                 union(root, a, b)
     flatten_roots(root)
 
 
 @compiled
-def in_lockstep(a: Int, b: Int, reach: float) -> bool:
-    """Whether two sequences of edges are tied to one another.
+def in_lockstep(a: Int, b: Int, reach: float, same_hosts: bool = False) -> bool:
+    """Whether two sequences of edges are tied to one another; rather so if they are of parts on the same hosts.
 
     Two independent jobs of one period drift apart like a random walk; ranks of one job wait for one another. Tied
     sequences keep their distance but for one step (a fault moves the stages of a job against one another once), or
@@ -98,7 +104,7 @@ def in_lockstep(a: Int, b: Int, reach: float) -> bool:
             continue
         left, right = a[skip : skip + n].astype(np.float64), b[skip_other : skip_other + n].astype(np.float64)
         apart, cycle = abs(_percentile(left - right, 0.5)), _percentile(np.diff(left), 0.5)
-        if apart < LONGER * cycle and is_synchronized(left, right, reach):
+        if apart < LONGER * cycle and is_synchronized(left, right, reach, same_hosts):
             return True
     return False
 
@@ -133,7 +139,7 @@ def _is_hole(begin_ns: int, end_ns: int, others_ns: Int) -> bool:
 
 
 @compiled
-def is_synchronized(a: Float, b: Float, reach: float) -> bool:
+def is_synchronized(a: Float, b: Float, reach: float, same_hosts: bool = False) -> bool:
     """Whether the distance of two sequences is noise about a constant, but for one step, or follows from one pace."""
     if _keep_count(a, b):
         return True
@@ -142,11 +148,14 @@ def is_synchronized(a: Float, b: Float, reach: float) -> bool:
     for k in range(len(a)):
         away[k] = abs(a[k] - b[k])
         distance[k] = (a[k] - b[k] - (a[0] - b[0])) / cycle
+    wandered, walk = np.max(distance) - np.min(distance), _walk(a, b) / cycle
+    if same_hosts and len(a) >= ENOUGH_ON_HOSTS and wandered < WALK_ON_HOSTS * walk:
+        return True
     if _percentile(distance, 0.9) - _percentile(distance, 0.1) > 3 * reach:
         return False
-    if _percentile(away, 0.9) < COINCIDENCE * cycle or np.max(distance) - np.min(distance) < EXACT_SHARE:
+    if _percentile(away, 0.9) < COINCIDENCE * cycle or wandered < EXACT_SHARE:
         return True
-    if len(a) >= ENOUGH_TO_WALK and np.max(distance) - np.min(distance) < _walk(a, b) / cycle:
+    if len(a) >= ENOUGH_TO_WALK and wandered < NARROWEST_WALK * walk:
         return True
     if len(a) < ENOUGH_TO_TELL:
         calm = _without_excursions(distance)
@@ -158,16 +167,16 @@ def is_synchronized(a: Float, b: Float, reach: float) -> bool:
 
 @compiled
 def _walk(a: Float, b: Float) -> float:
-    """Range, in ns, within which the distance of two independent sequences hardly ever stays.
+    """Standard deviation, in ns, of the end of the random walk that the distance of two independent sequences is.
 
-    That distance is a random walk: the variance of its steps is the sum of the variances of both iteration times.
+    The variance of its steps is the sum of the variances of both iteration times.
     """
     variance = 0.0
     for ends in (a, b):
         length = np.diff(ends)
         middle = _percentile(length, 0.5)
         variance += float(0.5 * np.pi * np.mean(np.abs(length - middle)) ** 2)  # of normal values
-    return float(NARROWEST_WALK * np.sqrt(variance * (len(a) - 1)))
+    return float(np.sqrt(variance * (len(a) - 1)))
 
 
 @compiled

@@ -39,6 +39,20 @@ def find_contacts(
     return {(min(a, b), max(a, b)) for a, b in zip(meet.row.tolist(), meet.col.tolist(), strict=True) if a != b}
 
 
+def share_all_hosts(pairs: Int, parts: Sequence[Int], hosts: Sequence[str | None] | None) -> Bool:
+    """(pairs,) which pairs of parts are on the same hosts, all of them known and several.
+
+    Args:
+        pairs: (pairs, 2) numbers of parts.
+        parts: address codes of each part.
+        hosts: host of each address code, where an inventory names it.
+    """
+    if hosts is None:
+        return np.zeros(len(pairs), np.bool_)
+    own = [{hosts[e] for e in part.tolist()} for part in parts]
+    return np.array([own[a] == own[b] and len(own[a]) > 1 and None not in own[a] for a, b in pairs.tolist()], np.bool_)
+
+
 def _table(row: Int, column: Int, shape: tuple[int, int]) -> csr_array:
     """A sparse table that holds how often each (row, column) stands."""
     return coo_array((np.ones(len(row), np.int64), (row, column)), shape=shape).tocsr()

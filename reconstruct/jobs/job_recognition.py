@@ -11,7 +11,7 @@ import numpy as np
 from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
-from reconstruct.jobs.fragment_contact import find_contacts
+from reconstruct.jobs.fragment_contact import find_contacts, share_all_hosts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries, stops_where_begun
 from reconstruct.jobs.job_fragments import (
     ON_BEAT,
@@ -369,7 +369,8 @@ def _joined(traffic: _Traffic, streams: Streams, candidates: list[Job]) -> list[
     offsets = offsets_of(np.array([len(e) for e in edges], np.int64))
     watch_ns = np.array(watches, np.int64).reshape(-1, 2)
     every = np.concatenate([np.zeros(0, np.int64), *edges])
-    tie(pairs, offsets, every, watch_ns, traffic.options.lockstep_share, meet is not None, label)
+    same_hosts = share_all_hosts(pairs, [c.endpoints for c in candidates], traffic.hosts)
+    tie(pairs, offsets, every, watch_ns, traffic.options.lockstep_share, meet is not None, same_hosts, label)
     waiting = dict(enumerate(candidates))
     candidates.clear()  # boundaries of parts and of what they make up need not be held all at once
 

@@ -32,6 +32,21 @@ def test_one_sequence_seen_twice_is_tied(seed: int) -> None:
     assert is_synchronized(common + 3e6 * random.standard_normal(40), common + 3e6 * random.standard_normal(40), REACH)
 
 
+def test_rails_of_the_same_hosts_are_tied_where_contention_moves_their_ends() -> None:
+    """Ten iterations of uneven length, in which each rail ends by itself up to a third of one later."""
+    elsewhere, tied, apart = 0, 0, 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        common = edges(random, 10, 0.2)
+        one, other = (common + 3e8 * random.random(10) for _ in range(2))
+        elsewhere += is_synchronized(one, other, REACH)
+        tied += is_synchronized(one, other, REACH, True)
+        apart += not is_synchronized(edges(random, 10, 0.2), edges(random, 10, 0.2), REACH, True)
+    assert elsewhere <= 30
+    assert tied >= 90
+    assert apart >= 90
+
+
 def test_a_fault_may_move_tied_sequences_apart_once() -> None:
     """From iteration 20 on one side ends 5 % of an iteration later: still one job."""
     random = np.random.default_rng(1)
@@ -70,7 +85,7 @@ def test_sequences_are_compared_in_the_time_in_which_both_were_seen(since: int, 
     offsets = np.array([0, 30, 30 + len(parts[1])])
     watch_ns = np.array([[0, 10**12], [common[since] if since else 0, 10**12]])
     root = np.arange(2)
-    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, REACH, False, root)
+    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, REACH, False, np.array([False]), root)
     assert root.tolist() == [0, label]
 
 
@@ -83,7 +98,16 @@ def test_edges_missing_from_one_sequence_do_not_part_what_meets(meet: bool, drif
     parts = [common, np.delete(other, slice(12, 16))]
     offsets = np.array([0, 30, 56])
     root = np.arange(2)
-    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), np.array([[0, 10**12]] * 2), REACH, meet, root)
+    tie(
+        np.array([[0, 1]]),
+        offsets,
+        np.concatenate(parts),
+        np.array([[0, 10**12]] * 2),
+        REACH,
+        meet,
+        np.array([False]),
+        root,
+    )
     assert root.tolist() == [0, label]
 
 
