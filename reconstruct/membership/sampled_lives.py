@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from datamodel.reconstructed.streams import Bool, Float, Int
 from datamodel.telemetry.flows import Flows
+from reconstruct.jit import compiled, to_contiguous
 from reconstruct.membership.connection_lives import FEWEST_ROWS, SILENCE, ConnectionLives, ReplacementTime
 from reconstruct.numeric.factorize import factorize_rows
 
@@ -49,19 +50,32 @@ def sampled_lives(flows: Flows) -> SampledLives:
     name = np.where(frame["dst_qp"] >= 0, frame["dst_qp"].astype(np.int64) + (1 << 32), ports)
     src, dst = frame["src_addr"].astype(np.int64), frame["dst_addr"].astype(np.int64)
     first, number = factorize_rows(src, dst, name)
-    time_ns = frame["time_flow_start_ns"].astype(np.int64)
-    order = np.lexsort([time_ns, number])
-    when, counted = time_ns[order], np.bincount(number, minlength=len(first))
-    begins = np.concatenate([[0], np.cumsum(counted)[:-1]])
-    pause_ns = np.diff(when, prepend=when[:1])
-    pause_ns[begins] = 0
-    start_ns, end_ns = when[begins], when[begins + counted - 1]
+    time_ns = to_contiguous(frame["time_flow_start_ns"].astype(np.int64))
+    in_order = len(time_ns) < 2 or bool((time_ns[1:] >= time_ns[:-1]).all())
+    turn = np.arange(len(time_ns)) if in_order else np.argsort(time_ns, kind="stable")
+    start_ns, end_ns, pause_ns, counted = _seen(number, len(first), time_ns, turn)
     weight = frame["bytes"].astype(np.float64) * np.maximum(frame["sampling_rate"], 1)
     moved = np.bincount(number, weight).astype(np.float64)
     life_ns = end_ns - start_ns
     long = life_ns >= SHORTEST_LIFE * _usual(life_ns, moved)
     lives = ConnectionLives(src[first], dst[first], start_ns, end_ns, moved)
-    return SampledLives(lives, SILENCE * np.maximum.reduceat(pause_ns, begins), (counted >= FEWEST_ROWS) & long)
+    return SampledLives(lives, SILENCE * pause_ns, (counted >= FEWEST_ROWS) & long)
+
+
+@compiled
+def _seen(number: Int, count: int, time_ns: Int, turn: Int) -> tuple[Int, Int, Int, Int]:
+    """(first time, last time, longest pause, how many) of each of so many connections, of rows in turn of time."""
+    start_ns, end_ns = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    pause_ns, counted = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for row in turn:
+        own, now = number[row], time_ns[row]
+        if counted[own] == 0:
+            start_ns[own] = now
+        else:
+            pause_ns[own] = max(pause_ns[own], now - end_ns[own])
+        end_ns[own] = now
+        counted[own] += 1
+    return start_ns, end_ns, pause_ns, counted
 
 
 def _usual(values: Int, weight: Float) -> int:
