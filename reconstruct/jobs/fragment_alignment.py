@@ -148,14 +148,14 @@ def is_synchronized(a: Float, b: Float, reach: float, same_hosts: bool = False) 
     for k in range(len(a)):
         away[k] = abs(a[k] - b[k])
         distance[k] = (a[k] - b[k] - (a[0] - b[0])) / cycle
-    wandered, walk = np.max(distance) - np.min(distance), _walk(a, b) / cycle
-    if same_hosts and len(a) >= ENOUGH_ON_HOSTS and wandered < WALK_ON_HOSTS * walk:
+    wandered = np.max(distance) - np.min(distance)
+    if same_hosts and len(a) >= ENOUGH_ON_HOSTS and wandered < WALK_ON_HOSTS * _walk(a, b) / cycle:
         return True
     if _percentile(distance, 0.9) - _percentile(distance, 0.1) > 3 * reach:
         return False
     if _percentile(away, 0.9) < COINCIDENCE * cycle or wandered < EXACT_SHARE:
         return True
-    if len(a) >= ENOUGH_TO_WALK and wandered < NARROWEST_WALK * walk:
+    if len(a) >= ENOUGH_TO_WALK and wandered < NARROWEST_WALK * _walk(a, b) / cycle:
         return True
     if len(a) < ENOUGH_TO_TELL:
         calm = _without_excursions(distance)
