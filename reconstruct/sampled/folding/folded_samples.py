@@ -11,11 +11,10 @@ from datamodel.reconstructed.streams import Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA, MEDIAN_ERROR
 from reconstruct.numeric.robust_statistics import slope
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
+from reconstruct.sampled.folding.agreed_places import AGREED, SAME_PLACE
 from reconstruct.sampled.folding.folded_messages import cuts
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
 
-# Connections that act alike agree on where their messages part, to this share of their bytes, in so many of them.
-SAME_PLACE, AGREED = 0.04, 0.5
 # A ring whose last member came late stalls until every chunk has gone round once: the later half shows its pace.
 LATER_HALF = 0.5
 FEWEST_POINTS, MOST_POINTS = 5, 48
