@@ -17,7 +17,7 @@ from flowprism.analysis.job_analysis import JobResult, JobTables
 from flowprism.analysis.job_changes import WHOLE_ITERATIONS, job_changes
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.membership.resized_jobs import TrainingShape, is_resized, is_restarted
-from reconstruct.membership.successors import SAME_PACE
+from reconstruct.membership.successors import is_as_fast
 from strategy.placement import Seat
 
 
@@ -36,7 +36,7 @@ def link_resized(
 
     def goes_on(before: int, after: int) -> bool:
         both = shapes[before][1], shapes[after][0]
-        again = is_restarted(*both) and _as_fast(jobs[before], jobs[after])
+        again = is_restarted(*both) and is_as_fast(_iteration_ns(jobs[before]), _iteration_ns(jobs[after]))
         return _alike(results[before], results[after]) and (again or is_resized(*both))
 
     order = sorted(range(len(jobs)), key=lambda n: (jobs[n].start_ns, n))
@@ -55,22 +55,21 @@ def link_resized(
     return [result for n, result in enumerate(linked) if n not in former.values()], names
 
 
-def _as_fast(before: Job, after: Job) -> bool:
-    """Whether iterations take about as long: the same work on as many machines does."""
-    pace = np.median(np.diff(after.edges_ns)) / np.median(np.diff(before.edges_ns))
-    return bool(1 / SAME_PACE < pace < SAME_PACE)
-
-
 def _alike(before: JobResult, after: JobResult) -> bool:
     """Whether the layouts differ in no known size but dp."""
     pairs = ((getattr(r.report.layout, name) for r in (before, after)) for name in ("tp", "cp", "ep", "pp"))
     return all(old is None or new is None or old == new for old, new in pairs)
 
 
+def _iteration_ns(job: Job) -> float:
+    """Median iteration time."""
+    return float(np.median(np.diff(job.edges_ns)))
+
+
 def _shapes(flow: Streams, job: Job) -> tuple[TrainingShape, TrainingShape]:
     """What a job does at first and at last: a change inside it replaces connections, and endpoints."""
     stream, sent_bytes = job.members.stream, job.members.quantum_bytes.astype(np.float64)
-    slack_ns = WHOLE_ITERATIONS * float(np.median(np.diff(job.edges_ns)))
+    slack_ns = WHOLE_ITERATIONS * _iteration_ns(job)
     early = flow.start_ns[flow.offsets[stream]] <= job.start_ns + slack_ns
     late = flow.end_ns[flow.offsets[stream + 1] - 1] >= job.end_ns - slack_ns
 

@@ -15,7 +15,7 @@ from reconstruct.membership.connection_lives import ConnectionLives, Replacement
 from reconstruct.membership.member_changes import FOREVER, changes_at
 from reconstruct.membership.resized_jobs import does_same_work, resized_ring
 from reconstruct.membership.sampled_lives import SampledLives, find_replacements, sampled_lives
-from reconstruct.membership.successors import SAME_PACE
+from reconstruct.membership.successors import is_as_fast
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob, SampledRecognition, find_sampled_jobs
 from strategy.placement import Seat
@@ -134,10 +134,9 @@ def _recognized(samples: Flows, around: SampleContext) -> tuple[list[SampledEpoc
 
 def _may_go_on(before: SampledEpoch, after: SampledEpoch) -> bool:
     """Whether a job is on half of the endpoints of another one, and about as fast."""
-    pace = after.job.period_ns / before.job.period_ns
     common = np.intersect1d(before.job.endpoints, after.job.endpoints)
     fewest = min(len(before.job.endpoints), len(after.job.endpoints))
-    return 1 / SAME_PACE < pace < SAME_PACE and 2 * len(common) >= fewest
+    return is_as_fast(before.job.period_ns, after.job.period_ns) and 2 * len(common) >= fewest
 
 
 def _training(

@@ -106,8 +106,13 @@ def _cut(replaced: ReplacedStreams, fresh: Int, rhythmic: CycleTable) -> CycleTa
     found = cut_cycles(
         streams, fresh[known], StreamPeriods(chosen.beat_bytes[by], chosen.unit_bytes[by], np.ones(len(by)))
     )
-    pace = _iteration_ns(found) / _iteration_ns(old) if len(found) else np.inf
-    return found if len(found) >= MOST * len(fresh) and 1 / SAME_PACE < pace < SAME_PACE else nothing
+    goes_on = len(found) >= max(MOST * len(fresh), 1) and is_as_fast(_iteration_ns(old), _iteration_ns(found))
+    return found if goes_on else nothing
+
+
+def is_as_fast(before_ns: float, after_ns: float) -> bool:
+    """Whether iterations take about as long: the same work on as many machines does."""
+    return bool(1 / SAME_PACE < after_ns / before_ns < SAME_PACE)
 
 
 def _iteration_ns(some: CycleTable) -> float:
