@@ -277,12 +277,13 @@ def _connections(
 
 
 def _with_paths(report: Report, plan: PathPlan) -> Report:
-    """The report with how unevenly each job uses uplinks, and what that costs where a plan would save it."""
+    """The report with how unevenly each job uses uplinks, and what the plan finds, in place of findings it explains."""
     worst: dict[str, float] = {}
     for one in plan.balance:
         worst[one.job] = max(one.now, worst.get(one.job, 0.0))
     jobs = tuple(job.model_copy(update={"uplink_imbalance": worst.get(job.id) or None}) for job in report.jobs)
-    return report.model_copy(update={"jobs": jobs, "findings": _by_severity([*report.findings, *plan.findings])})
+    findings = {f.id: f for f in (*report.findings, *plan.findings)}
+    return report.model_copy(update={"jobs": jobs, "findings": _by_severity([*findings.values()])})
 
 
 def _with_networks(notes: IngestNotes, shared: tuple[str, ...]) -> IngestNotes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -11,8 +11,6 @@ import numpy as np
 from datamodel.cluster.inventory import Inventory
 from datamodel.reconstructed.connections import ConnectionTables
 from datamodel.reconstructed.streams import Int
-from datamodel.reports.findings import Finding
-from datamodel.reports.report import Window
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
 from reconstruct.paths.choices import Choices
 from reconstruct.paths.uplink_hash import UNKNOWN, Headers, UplinkHash, learn_hashes
@@ -105,23 +103,6 @@ def predicted(across: Crossing, hashes: Mapping[int, UplinkHash], unseen: Int, s
         own = {name: values[unseen[rows]] for name, values in across.headers.items()}
         found[rows] = learnt.predict(own, switch[rows])
     return np.where(found == UNKNOWN, NONE, found)
-
-
-def incidents_ns(findings: Sequence[Finding], cables: DirectedCables, window: Window) -> Int:
-    """(directions, 2) from when until when a slow link is found on each cable, but for collisions; 0 of others."""
-    numbers: dict[frozenset[tuple[str, int | None]], list[int]] = {}
-    for place, n in enumerate(cables.links):  # cables between two switches are alike where no port is known
-        numbers.setdefault(frozenset(((n.a, n.a_port), (n.b, n.b_port))), []).append(2 * place)
-    found = np.zeros((len(cables.tail), 2), np.int64)
-    for f in findings:
-        if f.kind != "slow_uplink" or f.subject.type != "link" or f.cause == "ecmp_collision":
-            continue
-        ends = frozenset(zip(f.subject.ids, (f.subject.a_port, f.subject.b_port), strict=False))
-        for at in numbers.get(ends, ()):
-            begin, end = found[at] if found[at].any() else (f.start_ns, f.start_ns)
-            until = window.end_ns if f.end_ns is None else f.end_ns
-            found[at : at + 2] = min(int(begin), f.start_ns), max(int(end), until)
-    return found
 
 
 def obstacles(found: ConnectionTables, cables: DirectedCables, seen: Choices) -> list[str]:

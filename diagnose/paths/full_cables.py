@@ -7,17 +7,68 @@ cable, and leaving it out would make others fuller. Where none of them is full, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from datamodel.cluster.inventory import Link
 from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Bool, Float, Int
-from diagnose.paths.shortest_routes import NONE
+from datamodel.reports.findings import Evidence, Finding
+from diagnose.paths.path_options import COLLISION
+from diagnose.paths.shortest_routes import NONE, DirectedCables
 
 # What is under way together fills a cable to this share of its speed, as where collisions are named.
 FULL = 0.8
 # Of the time in which connections send over a cable, this share is explained where nothing is wrong with it: records
 # are means over a message, in which a connection may be held up by one full link and then by another.
 HELD_UP = 0.8
+
+
+def suspected_cables(finding: Finding, cables: DirectedCables) -> list[int]:
+    """Numbers of the cables that a finding suspects, either direction; none where it may be something else.
+
+    Cables between two switches are alike where no port is known. What a plan of paths explains is no suspicion.
+    """
+    if finding.kind != "slow_uplink" or finding.cause == COLLISION:
+        return []
+    subject, found = finding.subject, list[int]()
+    ports = [(subject.ids, (subject.a_port, subject.b_port))] if subject.type == "link" else []
+    for ids, known in ports or [(s.ids, (None, None)) for s in finding.suspects or (subject,)]:
+        own = [2 * n for n, link in enumerate(cables.links) if _is_cable(ids, known, link)]
+        if not own:
+            return []
+        found += own
+    return sorted({way for n in found for way in (n, n + 1)})
+
+
+def _is_cable(ids: Sequence[str], ports: tuple[int | None, int | None], link: Link) -> bool:
+    """Whether a cable is the one between two interfaces, one of those between two switches, or one of a switch."""
+    ends = {(link.a, link.a_port), (link.b, link.b_port)}
+    if ports == (None, None):
+        return {name for name, _ in ends}.issuperset(ids)
+    return ends == set(zip(ids, ports, strict=True))
+
+
+def explained(finding: Finding, ratios: Sequence[float | None], window_ns: tuple[int, int]) -> Finding | None:
+    """The finding as what it is, where full links hold up all that passes its cables; None where they do not.
+
+    Args:
+        finding: a slow uplink.
+        ratios: `held_up_ratio` of each direction of its cables.
+        window_ns: of the finding.
+    """
+    known = [ratio for ratio in ratios if ratio is not None]
+    if min(known, default=0.0) < HELD_UP:
+        return None
+    evidence = Evidence(
+        metric="share of the time of sending in which a link on the way is full",
+        value=round(min(known), 4), baseline=HELD_UP, unit="", where="connections over the cables", window_ns=window_ns,
+    )  # fmt: skip
+    said = "Nothing is wrong with it: links that these flows pass are full."
+    action = "Spread connections over the cables (`flowprism plan paths`), or place jobs apart; no cable is at fault."
+    update = {"cause": COLLISION, "severity": "info", "summary": f"{finding.summary} {said}", "action": action}
+    return finding.model_copy(update={**update, "evidence": (evidence, *finding.evidence)})
 
 
 def held_up_ratio(
@@ -47,6 +98,8 @@ def held_up_ratio(
     for link in links[bytes_per_s[links] > 0].tolist():
         member: Bool = np.asarray((passes == link).any(axis=1))
         own = member[rows["connection"]]
+        if not own.any():
+            continue
         carried = _carried(payloads.take(member[payloads["connection"]]), rows["start_ns"][own], rows["end_ns"][own])
         fullest[own] = np.maximum(fullest[own], carried / (bytes_per_s[link] * took_ns[own] / 1e9))
     return float(took_ns[fullest >= FULL].sum() / took_ns.sum())

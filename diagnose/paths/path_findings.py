@@ -11,11 +11,11 @@ from datamodel.reports.findings import Evidence, Finding, Subject
 from datamodel.reports.path_plan import Collision, JobPaths
 from datamodel.reports.report import JobReport, Report
 from diagnose.finding_text import finding_id
-from diagnose.paths.path_options import PATHS
+from diagnose.paths.path_options import COLLISION, PATHS
 from diagnose.paths.placing.placement import Demand, bound_s
 from diagnose.paths.plan_tables import PlanTables
 
-COLLISION, ONE_PORT = "ecmp_collision", "one_source_port"
+ONE_PORT = "one_source_port"
 _SHOWN = 3
 
 

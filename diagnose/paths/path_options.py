@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+COLLISION = "ecmp_collision"
+
 
 @dataclass(frozen=True, slots=True)
 class PathOptions:

@@ -11,13 +11,13 @@ from datamodel.cluster.inventory import Inventory
 from datamodel.frame import Frame
 from datamodel.reconstructed.connections import ConnectionTables
 from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reports.findings import Finding
 from datamodel.reports.path_plan import LearntHash, PathPlan
 from datamodel.reports.report import JobReport, Report
 from diagnose.paths.counter_check import counted_cables, counter_notes
 from diagnose.paths.crossing import (
     Crossing,
     crossing,
-    incidents_ns,
     learn,
     obstacles,
     predicted,
@@ -25,7 +25,7 @@ from diagnose.paths.crossing import (
     within,
 )
 from diagnose.paths.current_routes import OpenRoutes, open_routes
-from diagnose.paths.full_cables import HELD_UP, held_up_ratio
+from diagnose.paths.full_cables import explained, held_up_ratio, suspected_cables
 from diagnose.paths.pace import JobTimes, job_times, nics
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.phases import JobCycle, Phases, phases
@@ -71,7 +71,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     elephants, owner = _elephants(members, folded, across, cables)
     movable = np.isin(owner, [n for n, one in enumerate(report.jobs) if job is None or job in (one.id, one.label)])
     nic = nics(found.addresses, inventory)
-    left_out = np.flatnonzero(_not_usable(found, report, across, cables, now, payloads, nic)).tolist()
+    left_out, refuted = _suspected(found, report, across, cables, now, payloads, nic)
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
     before = _before(across, cables, now, folded, elephants)
     taken = _job_times(found, across, report, nic, folded)
@@ -87,7 +87,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     )  # fmt: skip
     counted = counted_cables(found.counted, payloads, now, across.routes, cables)
     doubts = (*_doubts(now, seen.moved, left_out), *_ambiguous(inventory), *counter_notes(counted))
-    return documents(tables, report, hosts, _learnt(hashes, cables), doubts, counted)
+    return documents(tables, report, hosts, _learnt(hashes, cables), doubts, counted, refuted)
 
 
 def _now(
@@ -141,7 +141,7 @@ def _payloads(found: ConnectionTables, across: Crossing) -> Frame:
     return payloads.replace(connection=place[payloads["connection"]])
 
 
-def _not_usable(
+def _suspected(
     found: ConnectionTables,
     report: Report,
     across: Crossing,
@@ -149,27 +149,28 @@ def _not_usable(
     now: OpenRoutes,
     payloads: Frame,
     nic: tuple[Int, Float],
-) -> Bool:
-    """(directions,) cables that a slow link is found on, and that are not slow because it or other links are full."""
-    incidents = incidents_ns(report.findings, cables, report.window)
-    slow: Bool = np.asarray(incidents.any(axis=1))
-    if not slow.any():
-        return slow
+) -> tuple[list[int], list[Finding]]:
+    """Directed cables that a slow link is found on, and findings of links that are slow because some are full."""
+    suspects = [(f, ways) for f in report.findings if (ways := suspected_cables(f, cables))]
+    if not suspects:
+        return [], []
     known = now.known()
     hops = np.full((len(known), across.routes.cables.shape[1]), NONE)
     hops[known != NONE] = across.routes.cables[known[known != NONE]]
     number, speed = nic
     leaves, reaches = (number[found.table[name][across.rows]][:, None] for name in ("src_addr", "dst_addr"))
-    passes = np.hstack([hops, len(slow) + leaves, len(slow) + len(speed) + reaches])
+    passes = np.hstack([hops, len(cables.tail) + leaves, len(cables.tail) + len(speed) + reaches])
     bytes_per_s = np.concatenate([cables.bytes_per_s, speed, speed])
-    for first in np.flatnonzero(slow[::2]).tolist():
-        ways = (
-            held_up_ratio(payloads, passes, bytes_per_s, cable, tuple(incidents[cable].tolist()))
-            for cable in (2 * first, 2 * first + 1)
-        )
-        explained = [ratio >= HELD_UP for ratio in ways if ratio is not None]
-        slow[2 * first : 2 * first + 2] = not (explained and all(explained))
-    return slow
+    left_out, refuted = set[int](), list[Finding]()
+    for f, ways in suspects:
+        window = f.start_ns, report.window.end_ns if f.end_ns is None else f.end_ns
+        ratios = [held_up_ratio(payloads, passes, bytes_per_s, cable, window) for cable in ways]
+        cleared = explained(f, ratios, window)
+        if cleared is not None:
+            refuted.append(cleared)
+        elif f.subject.type == "link":
+            left_out.update(ways)
+    return sorted(left_out), refuted
 
 
 def _folded(payloads: Frame, report: Report, members: list[Bool]) -> Phases:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from datamodel.reconstructed.streams import Int
+from datamodel.reports.findings import Finding
 from datamodel.reports.path_plan import (
     Collision,
     CountedCable,
@@ -32,8 +33,9 @@ def documents(
     hashes: tuple[LearntHash, ...],
     notes: tuple[str, ...],
     counted: tuple[CountedCable, ...],
+    refuted: Sequence[Finding] = (),
 ) -> PathPlan:
-    """The document of a plan; `hosts` by address."""
+    """The document of a plan; `hosts` by address, `refuted` findings of the report that full links explain."""
     jobs = [n for n in range(len(report.jobs)) if (tables.owner == n).any()]
     paths = {n: _job(tables, report.jobs[n], n) for n in jobs}
     collisions = [c for n in jobs for c in _collisions(tables, report.jobs[n], n)]
@@ -49,7 +51,7 @@ def documents(
         unknown_hashes=unknown,
         counted=counted,
         connections=connections,
-        findings=tuple(f for n in jobs for f in path_findings(tables, report, n, hosts, paths[n], collisions)),
+        findings=(*refuted, *(f for n in jobs for f in path_findings(tables, report, n, hosts, paths[n], collisions))),
     )
 
 

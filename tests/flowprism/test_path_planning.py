@@ -17,6 +17,7 @@ from datamodel.reports.report import Report
 from datamodel.telemetry.flows import Flows
 from diagnose.paths.follow_up import follow_up
 from diagnose.paths.plan import plan_paths
+from flowprism.evaluation.cases.paths import path_case
 from flowprism.evaluation.paths.true_loads import with_interfaces
 from flowprism.path_planning import plan_reading
 from flowprism.pipeline import AnalysisOptions, analyze_reading
@@ -238,6 +239,24 @@ def test_a_link_that_has_become_slow_is_left_out() -> None:
     reading = replace(case.readings["flows"], flows=with_interfaces(case.readings["flows"].flows, made.fabric))
     plan = plan_reading(reading, ("a case",), case.inventory, OPTIONS)
     assert [[(end.switch, end.port) for end in link] for link in plan.left_out] == [[("leaf0-rail0", 1), ("spine0", 1)]]
+
+
+def test_a_cable_that_is_slow_because_links_are_full_is_no_fault() -> None:
+    """Rings of one job drift, and fill cables in other iterations than at its best: worth knowing, nothing to check."""
+    drawn = path_case(806)
+    case = simulate_case(drawn.scenario, 806)
+    reading = replace(
+        case.readings["flows"], flows=with_interfaces(case.readings["flows"].flows, drawn.scenario.fabric)
+    )
+    alone, whole = (
+        analyze_reading(reading, ("a case",), case.inventory, replace(OPTIONS, paths=paths)).report.findings
+        for paths in (False, True)
+    )
+    (suspected,) = (f for f in alone if f.kind == "slow_uplink" and f.severity == "critical")
+    (cleared,) = (f for f in whole if f.id == suspected.id)
+    assert (cleared.severity, cleared.cause) == ("info", "ecmp_collision")
+    assert cleared.evidence[0].value >= 0.8
+    assert not [f for f in whole if f.severity != "info"]
 
 
 def test_a_job_that_is_not_there_is_refused_with_those_that_are(case: Case) -> None:
