@@ -8,7 +8,7 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.numeric.ragged_arrays import by_label, expanded
-from reconstruct.periods.byte_period import MIN_ROWS
+from reconstruct.periods.byte_period import OFTEN
 
 # So many messages are answered in their size, and before the next one begins.
 ANSWERED_SHARE = 0.9
@@ -27,7 +27,7 @@ def are_answered(streams: Streams, some: Int) -> Bool:
     Returns:
         (n,) whether each of them is such a stream.
     """
-    often = some[np.diff(streams.offsets)[some] >= MIN_ROWS]
+    often = some[np.diff(streams.offsets)[some] >= OFTEN]
     answered = [np.zeros(0, np.int64)]
     for ways in split_by_pair(streams, often):
         forth, back = (_messages(streams, way) for way in ways)

@@ -35,3 +35,13 @@ def test_what_comes_back_in_its_size_before_the_next(delay_s: float, extra: int,
         for channel in (1, 2)
     ]
     assert are_answered(streams(made), np.arange(4)).tolist() == [answered] * 4
+
+
+@pytest.mark.parametrize(("messages", "answered"), [(9, True), (7, False)])
+def test_as_many_answers_as_a_window_holds_iterations_are_enough(messages: int, answered: bool) -> None:
+    """Fewer may be those of a checkpoint or an evaluation."""
+    made = [
+        (a, b, 1, [(n + late, n + late + 0.1, int(size)) for n, size in enumerate(SIZES[:messages])])
+        for a, b, late in ((0, 1, 0.0), (1, 0, 0.4))
+    ]
+    assert are_answered(streams(made), np.arange(2)).tolist() == [answered] * 2
