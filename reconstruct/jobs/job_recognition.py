@@ -22,7 +22,7 @@ from reconstruct.jobs.job_fragments import (
 from reconstruct.jobs.model_steps import serves_model
 from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.jobs.part_time_streams import part_time_streams
-from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
+from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_for_life, align_in_time
 from reconstruct.jobs.timed_endpoints import find_timed_endpoints
 from reconstruct.membership.connection_lives import watched_for_life
 from reconstruct.membership.successors import with_successors
@@ -459,7 +459,9 @@ def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Jo
         inside = np.union1d(loose, lattices.stream[~steady])
         job = replace(again, endpoints=job.endpoints)
     inside = inside[np.isin(streams.src[inside], job.endpoints) & np.isin(streams.dst[inside], job.endpoints)]
-    return replace(job, followers=align_in_time(streams, inside.tolist(), job.edges_ns))
+    whole = align_in_time(streams, inside.tolist(), job.edges_ns)
+    rest = np.setdiff1d(inside, np.array([f.stream for f in whole], np.int64))
+    return replace(job, followers=(*whole, *align_for_life(streams, rest, job.edges_ns)))
 
 
 def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:

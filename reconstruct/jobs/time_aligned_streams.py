@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from datamodel.reconstructed.streams import Int, Streams
+from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.periods.byte_period import pause_threshold_ns
 from reconstruct.periods.cycles import CONTROL_SHARE, SHORTEST_PAUSE_SHARE
 from reconstruct.periods.folding import RECURRENCE
+
+# So many iterations of a part of the life show that a stream keeps the job's beat.
+FEWEST_ITERATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +45,84 @@ class TimeAlignedStream:
 def align_in_time(streams: Streams, candidates: Iterable[int], edges_ns: Int) -> tuple[TimeAlignedStream, ...]:
     """Cut the candidates by a job's iterations; those that send as often in most of them follow it.
 
+    The last stage to end is not always the one that the edges are known from. What is sent about an edge, sometimes
+    before it and sometimes behind it, is counted from the place of the iteration at which the candidate pauses longest.
+
     Args:
         streams: data rows by connection.
         candidates: stream numbers.
         edges_ns: (iterations,) end of each iteration.
     """
-    found = (_follower(streams, n, edges_ns) for n in candidates)
-    return tuple(f for f in found if f is not None and _keeps_beat(f, len(edges_ns)))
+    found = (_on_beat(streams, n, edges_ns) for n in candidates)
+    return tuple(f for f in found if f is not None)
+
+
+def align_for_life(streams: Streams, some: Int, edges_ns: Int) -> list[TimeAlignedStream]:
+    """Cut streams that live for some of a job's iterations, but not for all, if they keep its beat in these.
+
+    A connection that was replaced, or one of an endpoint that left or joined, is one. What is sent once is none: a copy
+    of state lies between two iterations.
+
+    Args:
+        streams: data rows by connection.
+        some: stream numbers.
+        edges_ns: (iterations,) end of each iteration of the job, which iterations are counted by.
+    """
+    spans = _part_time(streams, some, edges_ns)
+    return [f for n, own in spans if (f := _aligned(streams, n, edges_ns, own)) is not None]
+
+
+def _part_time(streams: Streams, some: Int, edges_ns: Int) -> list[tuple[int, slice]]:
+    """Streams that live for some iterations but not for all, and the iterations that each lives for."""
+    if not len(some):
+        return []
+    half = int(np.median(np.diff(edges_ns))) // 2
+    offsets, rows = select_rows(streams.offsets, some)
+    until_ns = np.maximum.reduceat(streams.end_ns[rows], offsets[:-1])
+    first = np.searchsorted(edges_ns, streams.start_ns[streams.offsets[some]], side="right")
+    last = np.searchsorted(edges_ns, until_ns + half, side="right")
+    own = np.flatnonzero((last - first >= FEWEST_ITERATIONS) & (last - first < len(edges_ns)))
+    return [(int(some[n]), slice(int(first[n]), int(last[n]))) for n in own.tolist()]
+
+
+def _aligned(streams: Streams, stream: int, edges_ns: Int, own: slice) -> TimeAlignedStream | None:
+    """A stream that keeps the beat in its `own` iterations, on all iterations of the job."""
+    found = align_in_time(streams, [stream], edges_ns[own])
+    if not found:
+        return None
+    iteration = np.where(found[0].iteration >= 0, found[0].iteration + own.start, -1)
+    return replace(found[0], iteration=iteration.astype(np.int64))
+
+
+def _on_beat(streams: Streams, stream: int, edges_ns: Int) -> TimeAlignedStream | None:
+    found = _follower(streams, stream, edges_ns)
+    if found is None:
+        return None
+    start_ns = streams.start_ns[found.rows[found.low]]
+    for own_ns in (edges_ns, edges_ns + _longest_pause_ns(start_ns, edges_ns)):
+        counted = _count_bursts(found, start_ns, own_ns)
+        if _keeps_beat(counted, len(edges_ns)):
+            return counted
+    return None
+
+
+def _longest_pause_ns(start_ns: Int, edges_ns: Int) -> int:
+    """How far from the edge the middle of the longest time in an iteration is in which no burst begins.
+
+    Only iterations no longer than the median one count: what makes others long shifts what is sent in them.
+    """
+    length = np.diff(edges_ns)
+    within = np.searchsorted(edges_ns, start_ns) - 1
+    inside = (within >= 0) & (within < len(length))
+    within, start_ns = within[inside], start_ns[inside]
+    usual = length[within] <= np.median(length)
+    phase = np.sort((start_ns - edges_ns[within])[usual] / length[within][usual])
+    if not len(phase):
+        return 0
+    pause = np.diff(phase, append=phase[0] + 1)
+    longest = int(np.argmax(pause))
+    middle = (phase[longest] + pause[longest] / 2 + 0.5) % 1 - 0.5
+    return int(middle * np.median(length))
 
 
 def _follower(streams: Streams, stream: int, edges_ns: Int) -> TimeAlignedStream | None:
@@ -61,11 +136,15 @@ def _follower(streams: Streams, stream: int, edges_ns: Int) -> TimeAlignedStream
     pause = np.maximum(start[1:] - np.maximum.accumulate(streams.end_ns[rows])[:-1], 0)
     cut = np.flatnonzero(pause >= _shortest_pause_ns(pause, bool(streams.trains[stream]), edges_ns)) + 1
     low, high = np.concatenate([[0], cut]), np.concatenate([cut, [len(rows)]])
-    iteration = np.searchsorted(edges_ns, start[low])
-    first = np.searchsorted(iteration, iteration)
-    slot = np.arange(len(low)) - first
+    none = np.full(len(low), -1)
+    return TimeAlignedStream(stream, rows, low, high, none, none)
+
+
+def _count_bursts(found: TimeAlignedStream, start_ns: Int, edges_ns: Int) -> TimeAlignedStream:
+    iteration = np.searchsorted(edges_ns, start_ns)
+    slot = np.arange(len(iteration)) - np.searchsorted(iteration, iteration)
     iteration = np.where(iteration < len(edges_ns), iteration, -1)
-    return TimeAlignedStream(stream, rows, low, high, iteration.astype(np.int64), slot.astype(np.int64))
+    return replace(found, iteration=iteration.astype(np.int64), slot=slot.astype(np.int64))
 
 
 def _shortest_pause_ns(pause_ns: Int, trains: bool, edges_ns: Int) -> float:
