@@ -169,6 +169,7 @@ def find_jobs(
     runs = _grown(traffic, runs, _loose(usable, runs))
     counted, further = _by_count(streams, usable & ~hidden & ~streams.trains, runs, options)
     later = _runs(traffic, counted, further)
+    later = _grown(traffic, later, _loose(usable, [*runs, *later]), runs)
     loose = _loose(usable, [*runs, *later])
     runs = [_with_followers(streams, streams, job, loose) for job in runs]
     runs += [_with_followers(streams, counted, job, loose) for job in later]
@@ -429,13 +430,13 @@ def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
     return np.flatnonzero(loose)
 
 
-def _grown(traffic: _Traffic, jobs: list[Job], loose: Int) -> list[Job]:
-    """Jobs with the endpoints, of no other job, that keep their beat in time alone."""
+def _grown(traffic: _Traffic, jobs: list[Job], loose: Int, others: Sequence[Job] = ()) -> list[Job]:
+    """Jobs with the endpoints, of none of the others, that keep their beat in time alone."""
     host = _host_numbers(traffic.hosts)
     grown = list(jobs)
     for n, job in enumerate(jobs):
         taken = np.zeros(len(traffic.streams.addresses), np.bool_)
-        for other in grown:
+        for other in (*grown, *others):
             if other.start_ns < job.end_ns and job.start_ns < other.end_ns:
                 taken[other.endpoints] = True
         ends = find_timed_endpoints(traffic.streams, job.endpoints, job.edges_ns, loose, taken, host)

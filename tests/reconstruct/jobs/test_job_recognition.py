@@ -337,6 +337,16 @@ def test_messages_of_varying_length_and_nothing_else_make_a_job() -> None:
     assert len(job.edges) == len(training.ends_ns)
 
 
+def test_stages_whose_messages_cannot_be_counted_belong_to_the_job() -> None:
+    """Records of one message in twenty are missing between the first two stages."""
+    feed = flows([train(Workload(Grid(pp=6), sequence_spread=0.5))], Feed())
+    rows = feed.frame
+    between = (np.minimum(rows["src_addr"], rows["dst_addr"]) == 0) & (rows["bytes"] > 4096)
+    between &= np.random.default_rng(3).random(len(rows)) < 0.05
+    (job,) = found(feed.take(np.flatnonzero(~between))).jobs
+    assert len(job.endpoints) == 6
+
+
 def test_a_few_streams_that_repeat_make_no_job_of_the_rest() -> None:
     """Most bytes have no rhythm: what two streams repeat, one way and at another pace, is not the iteration."""
     training = train(Workload(Grid(pp=4), sequence_spread=0.5))
