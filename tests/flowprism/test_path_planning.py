@@ -268,7 +268,7 @@ def test_a_job_that_is_not_there_is_refused_with_those_that_are(case: Case) -> N
 @pytest.fixture(scope="module")
 def counted() -> Case:
     """The case as leaves export it in sFlow, with counters of their interfaces every half second."""
-    feed = FeedSpec("sflow", rate=256, counters_s=0.5, stamped=True)
+    feed = FeedSpec("sflow", rate=1024, counters_s=0.5, stamped=True)
     return simulate_case(replace(collisions(), feeds=(feed,)), 1)
 
 
