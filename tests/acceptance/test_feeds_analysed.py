@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,16 @@ FEEDS = ("sflow", "ipfix", "netflow5", "nf9", "ipfix-softflowd")
 FAULTY = ("s2-slow-nic", "s3-straggler")
 
 
+@cache
+def reported(inventory: Path, capture: Path) -> Report:
+    """The report of one export feed, which several tests look at."""
+    return analyze([capture], load_inventory(inventory), AnalysisOptions()).report
+
+
 def marked(shared: Path, name: str, feed: str) -> tuple[dict[str, float], Report]:
     """The marks of one export feed of a recorded case, and its report."""
     found = case(shared, name)
-    capture = found.records.parent / f"{feed}.pcap.gz"
-    report = analyze([capture], load_inventory(found.inventory), AnalysisOptions()).report
+    report = reported(found.inventory, found.records.parent / f"{feed}.pcap.gz")
     return compute_scores(report, Truth.model_validate_json(found.truth.read_bytes())), report
 
 
@@ -62,7 +68,8 @@ def test_decoded_records_tell_what_their_datagrams_do(name: str, feed: str, shar
     found = case(shared, name)
     capture, inventory = found.records.parent / f"{feed}.pcap.gz", load_inventory(found.inventory)
     write_pieces(iter_flows([capture], IngestLog()), tmp_path / "flows.csv")
-    sent, stored = (analyze([path], inventory, AnalysisOptions()).report for path in (capture, tmp_path / "flows.csv"))
+    sent = reported(found.inventory, capture)
+    stored = analyze([tmp_path / "flows.csv"], inventory, AnalysisOptions()).report
     assert (stored.jobs, stored.events, stored.unassigned) == (sent.jobs, sent.events, sent.unassigned)
     assert [(f.kind, f.cause, f.subject) for f in stored.findings] == [
         (f.kind, f.cause, f.subject) for f in sent.findings
