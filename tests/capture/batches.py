@@ -37,5 +37,6 @@ def arrived(
     index["offset"], index["bytes"], index["time_ns"] = np.cumsum(sizes) - sizes, sizes, times_ns
     index["source_high"], index["source_low"] = source
     index["source_port"], index["cut"], index["in_session"] = port, cut, in_session
-    index["protocol"] = [announced(data, row["offset"], row["offset"] + row["bytes"]) for row in index]
+    protocols = {payload: announced(as_array(payload or b"\0"), 0, len(payload)) for payload in set(payloads)}
+    index["protocol"] = [protocols[payload] for payload in payloads]
     return Datagrams(data, index)
