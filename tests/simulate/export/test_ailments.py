@@ -16,8 +16,8 @@ MS, S = 10**6, 10**9
 
 @pytest.fixture(scope="module")
 def seen() -> FabricTraffic:
-    """What a job of 16 NICs sends in 40 iterations, some eight seconds."""
-    return passed(made=job(iterations=40))
+    """What a job of 16 NICs sends in 26 iterations, some five seconds."""
+    return passed(made=job(iterations=26))
 
 
 def feed(kind: Kind, **changes: object) -> FeedSpec:
