@@ -229,7 +229,8 @@ def test_an_interface_that_goes_and_comes(tmp_path: Path, pair: tuple[Namespace,
     assert collector.sources()[0]["lost_here"] == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Of the fast tests one capture is enough: how each is read from a pipe is shown in tests/capture/live.
+@pytest.mark.parametrize("name", [BURST, *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES if n != BURST)])
 def test_a_stream_is_the_file(tmp_path: Path, name: str) -> None:
     """A capture through the pipe gives the records that the file gives; at its end the collector ends by itself.
 
@@ -284,9 +285,11 @@ def test_a_stream_cannot_be_taken_up_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("options", "complaint"), [
     (("--mirror", "nowhere0"), "nowhere0: no such interface"),
-    (("--erspan", "192.0.2.9"), "192.0.2.9: no interface of this machine has this address"),
-    (("--erspan", "leaf1"), "leaf1: not an IP address"),
     (("--mirror", "-"), "standard input: ended before anything came"),
+    pytest.param(
+        ("--erspan", "192.0.2.9"), "192.0.2.9: no interface of this machine has this address", marks=pytest.mark.slow
+    ),
+    pytest.param(("--erspan", "leaf1"), "leaf1: not an IP address", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_what_cannot_be_received(tmp_path: Path, options: tuple[str, ...], complaint: str) -> None:
     """A source that cannot be opened is one line that names it, and exit code 2."""
