@@ -15,7 +15,7 @@ from flowprism.exporter_config.model import Vendor
 from tests.flowprism.exporter_config.drawn import configs
 from tests.flowprism.exporter_config.sample import SAMPLES
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("vendor", list(Vendor))
