@@ -51,7 +51,8 @@ def test_what_an_exporter_does_not_see_is_no_fault(
 
 @pytest.mark.parametrize("late", [True, False], ids=["heard later", "silent earlier"])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
-@pytest.mark.parametrize("leaf", [1, 2, 3, 4])
+# The leaf of the slow link and one more; the others differ from that one in the ranks behind them only.
+@pytest.mark.parametrize("leaf", [2, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))])
 def test_of_a_fault_nobody_else_is_blamed(faulty: IngestResult, leaf: int, share: float, late: bool) -> None:
     """A link is slow while a leaf is not seen, or not seen yet: it is named, or nobody is; the job is known as slow."""
     found = _report(_without(faulty, FAULTY, (leaf,), share, late)).findings
