@@ -136,7 +136,7 @@ def test_a_cache_keeps_flows_apart_and_cuts_in_time() -> None:
 @pytest.mark.parametrize("kind", METERS)
 def test_tshark_finds_nothing_malformed(seen: FabricTraffic, kind: Kind, tmp_path: Path) -> None:
     """Another dissector reads every set and record."""
-    found = view(FeedSpec(kind, 16), seen)
+    found = view(FeedSpec(kind, 64), seen)
     write_pcap(tmp_path / "feed.pcap.gz", found.export.datagrams)
     command = [
         "tshark",
