@@ -13,6 +13,7 @@ from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.transfers import ROLES
 from datamodel.reports.layout import Alternative, Layout, Sharding, Sizes
 from strategy.assumptions import list_assumptions
+from strategy.candidates.hidden_links import complete_edges
 from strategy.candidates.labelings import Labeling, find_labelings
 from strategy.candidates.role_table import KIND
 from strategy.closure import Members
@@ -31,7 +32,6 @@ from strategy.posterior import (
     merge_sizes,
 )
 from strategy.tensor_layout import place_inside_hosts
-from strategy.traffic.silent_edges import complete_edges
 from strategy.traffic.stream_profiles import build_profiles
 from strategy.traffic.traffic_edges import TrafficEdges, build_edges, without_exact_times
 
@@ -110,7 +110,8 @@ def infer_layout(
     host = _hosts(edges, seats)
     in_part = np.isin(edges.dst, unreported).any()
     if in_part:
-        edges = complete_edges(edges, unreported, host)
+        edges = complete_edges(edges, unreported, endpoints, host, seats)
+        host = _hosts(edges, seats)  # of further endpoints, too
     ends = np.union1d(edges.src, edges.dst)
     seen = ends if len(unreported) else endpoints
     labelings = find_labelings(edges, seen, host, seats, options)
