@@ -33,6 +33,7 @@ from diagnose.cabling import CablingOptions, cabling_findings
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.feed_findings import SPOILS, FeedView, downgrade_findings, feed_findings
 from diagnose.links.attachments import at_attachments
+from diagnose.links.common_links import share_links
 from diagnose.links.contention import reclassify_contention
 from diagnose.measures.congestion_notifications import CongestionNotifications
 from diagnose.paths.plan import plan_paths
@@ -454,9 +455,9 @@ def _findings(
     """
     begins_ns = {r.report.id: job.start_ns for r, job in zip(results, found.jobs, strict=True)}
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
-    located = reclassify_contention(
-        [f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths
-    )
+    periods_ns = {r.report.id: round((r.report.period_s or 0.0) * 1e9) for r in results}
+    shared, alike = share_links([f for r in results for f in r.findings], periods_ns, scene.place)
+    located = reclassify_contention(shared, endpoints, scene.flow, scene.place, scene.paths, alike)
     return tuple(
         f.model_copy(update={"job": later, "end_ns": begins_ns[later] if f.end_ns is None else f.end_ns})
         if (later := names.get(f.job or "")) is not None

@@ -43,6 +43,7 @@ def reclassify_contention(
     streams: Streams,
     fabric: EndpointLocations,
     paths: Paths | None = None,
+    alike: Sequence[frozenset[str]] = (),
 ) -> tuple[Finding, ...]:
     """Call slow uplinks contention where others' traffic came over the same switch with the slowness.
 
@@ -59,6 +60,8 @@ def reclassify_contention(
         streams: everybody's, the traffic of no job included.
         fabric: which switch each endpoint is behind.
         paths: where streams were seen between switches, by number in `streams`; None where no feed tells.
+        alike: ids of findings of one cable. A job that waits for it is longer under way, and so meets others more
+            often: it is shared only if that explains all of them.
 
     Returns:
         All findings in the order given; those of kind `slow_uplink` that others' traffic explains are `contention`.
@@ -67,10 +70,12 @@ def reclassify_contention(
         return tuple(findings)
     owner = _owners(streams, list(jobs.values()))
     over = _over_uplinks(streams, fabric, paths)
-    return tuple(
-        _relabelled(f, list(jobs), streams, owner, over) if f.kind == "slow_uplink" and f.job in jobs else f
+    named = {
+        f.id: _relabelled(f, list(jobs), streams, owner, over) if f.kind == "slow_uplink" and f.job in jobs else f
         for f in findings
-    )
+    }
+    slow = {n for group in alike if any(named[n].kind != "contention" for n in group & named.keys()) for n in group}
+    return tuple(f if f.id in slow else named[f.id] for f in findings)
 
 
 def _over_uplinks(streams: Streams, fabric: EndpointLocations, paths: Paths | None) -> dict[str, Bool]:

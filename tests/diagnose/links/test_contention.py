@@ -128,6 +128,17 @@ def test_of_what_comes_and_goes_only_the_slow_times_count() -> None:
     assert told(OWN, other, of=flap).evidence[0].value == pytest.approx(0.4e9, rel=0.02)
 
 
+def test_findings_of_one_cable_are_contention_together_or_not_at_all() -> None:
+    """A job that waits for a slow cable is longer under way, and meets the other more often than before."""
+    late = finding(kind="slow_uplink", start_s=BEGIN).model_copy(update={"id": "g", "job": "late"})
+    for other, kinds in ((late, ["slow_uplink", "slow_uplink"]), (finding(), ["contention", "contention"])):
+        found = reclassify_contention(
+            [finding(), other.model_copy(update={"id": "g"})], JOBS, streams(OWN, OTHER), PLACE,
+            alike=[frozenset({"f", "g"})],
+        )  # fmt: skip
+        assert [f.kind for f in found] == kinds
+
+
 def test_traffic_of_no_job_contends_too() -> None:
     """A service's transfer is named as what it is."""
     found = told(OWN, steady((4, 5), range(FAULT, END)))

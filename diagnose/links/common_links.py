@@ -1,0 +1,157 @@
+"""Slow links of several jobs -> the one cable that they share: what is slow is slow for all that pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TypeAlias
+
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Link
+from datamodel.reports.findings import Evidence, Finding, Subject, Suspect
+from diagnose.finding_text import finding_id, gbps, listed, percent, severity
+from diagnose.options import MODEL
+
+# The cable between two switches; several between the same two are alike.
+Cable: TypeAlias = frozenset[str]
+
+
+def share_links(
+    findings: Sequence[Finding], periods_ns: Mapping[str, int], fabric: EndpointLocations
+) -> tuple[tuple[Finding, ...], list[frozenset[str]]]:
+    """Findings of which those that one cable explains name that cable.
+
+    A job with one stream over a cable cannot distinguish it from its sender's own link, which is likelier by itself.
+    That two links fail at the same time is less likely by far than that one does. So findings of several jobs that
+    begin together and can be the same cable are that cable. Where it is a cable for certain, what a job loses later on
+    in streams over it is no second fault: jobs that share it meet otherwise in every iteration.
+
+    Args:
+        findings: of all jobs.
+        periods_ns: iteration time of each job, by which the start of its findings is uncertain.
+        fabric: cables between switches.
+
+    Returns:
+        All findings in the order given, without those that are part of another; and the ids of those of one cable.
+    """
+    places = {f.id: _places(f, fabric) for f in findings if f.kind in {"slow_link", "slow_uplink"}}
+    cables = {id_: {c: p for c, p in of.items() if c in _cables(fabric)} for id_, of in places.items()}
+    left = sorted((f for f in findings if cables.get(f.id)), key=lambda f: (f.start_ns, f.id))
+    found: dict[str, Finding | None] = {}
+    alike: list[frozenset[str]] = []
+    while left:
+        first, *others = left
+        certain = len(cables[first.id]) == len(places[first.id])
+        mates = [f for f in others if _together(first, f, periods_ns, certain=certain)]
+        group = _sharing(first, mates, cables)
+        left = [f for f in others if f not in group]
+        if len(group) > 1:
+            probable = _joint([cables[f.id] for f in group])
+            jobs = {f.job for f in group}
+            named = []
+            for job, own in groupby(sorted(group, key=lambda f: (f.job or "", f.start_ns)), key=lambda f: f.job):
+                begun, *later = own
+                found |= dict.fromkeys((f.id for f in later), None)
+                named.append(_restated(begun, later, probable, jobs - {job}, fabric))
+                found[begun.id] = named[-1]
+            alike.append(frozenset(f.id for f in named))
+    return tuple(one for f in findings if (one := found.get(f.id, f)) is not None), alike
+
+
+def _cables(fabric: EndpointLocations) -> set[Cable]:
+    return {frozenset((link.a, link.b)) for link in fabric.links}
+
+
+def _places(finding: Finding, fabric: EndpointLocations) -> dict[Cable, float]:
+    """Ends of each link that a finding can be -> its probability; a switch stands for its cables alike."""
+    found: dict[Cable, float] = {}
+    for kind, ids, probability in [(s.type, s.ids, s.probability) for s in finding.suspects] or [
+        (finding.subject.type, finding.subject.ids, 1.0)
+    ]:
+        uplinks = fabric.uplinks(ids[0]) if kind == "switch" else ()
+        for ends in [frozenset((link.a, link.b)) for link in uplinks] or [frozenset(ids)]:
+            found[ends] = found.get(ends, 0.0) + probability / max(len(uplinks), 1)
+    return found
+
+
+def _together(first: Finding, later: Finding, periods_ns: Mapping[str, int], *, certain: bool) -> bool:
+    """Whether two findings began together, or lie in each other's time: of one job, the first a cable for certain."""
+    if first.job == later.job:
+        return certain and (first.end_ns is None or later.start_ns < first.end_ns)
+    return later.start_ns - first.start_ns <= sum(periods_ns.get(f.job or "", 0) for f in (first, later))
+
+
+def _sharing(first: Finding, mates: Sequence[Finding], cables: Mapping[str, Mapping[Cable, float]]) -> list[Finding]:
+    """A finding and those that can be the same cable as it: the cable of most, of these the likeliest."""
+
+    def able(cable: Cable) -> list[Finding]:
+        return [first, *(f for f in mates if cable in cables[f.id])]
+
+    def likely(cable: Cable) -> tuple[int, float, list[str]]:
+        group = able(cable)
+        return len(group), sum(cables[f.id][cable] for f in group), sorted(cable)
+
+    return able(max(cables[first.id], key=likely))
+
+
+def _joint(each: Sequence[Mapping[Cable, float]]) -> dict[Cable, float]:
+    """Probability of each cable that all findings can be, the likeliest first."""
+    weight = {c: 1.0 for c in each[0] if all(c in one for one in each)}
+    for one in each:
+        weight = {c: w * one[c] for c, w in weight.items()}
+    ordered = sorted(weight, key=lambda c: (-weight[c], sorted(c)))
+    likely = [c for c in ordered if weight[c] * MODEL.rival_odds >= weight[ordered[0]]]
+    return {c: weight[c] / sum(weight[n] for n in likely) for c in likely}
+
+
+def _restated(
+    finding: Finding,
+    later: Sequence[Finding],
+    probable: Mapping[Cable, float],
+    others: set[str | None],
+    fabric: EndpointLocations,
+) -> Finding:
+    """A finding as a slow cable, with what the same job lost over it later on."""
+    every = [finding, *later]
+    links = [next(n for n in fabric.links if {n.a, n.b} == cable) for cable in probable]
+    subject, ratio = _subject(links, fabric), max(f.slowdown_ratio for f in every)
+    names = listed(tuple(f"{link.a} - {link.b}" for link in links))
+    rates = next((e for f in every for e in f.evidence if " > " in e.where and e.unit == "bit/s"), None)
+    pace = f": {rates.where} at {gbps(rates.value)} instead of {gbps(rates.baseline)}" if rates else ""
+    jobs = f" Jobs {listed(tuple(sorted(map(str, others))))} lose time over it, too." if others else ""
+    shared = Evidence(
+        metric="other jobs that slowed down at the same time over the same cable",
+        value=len(others), baseline=0.0, unit="jobs", where=names,
+        window_ns=finding.evidence[0].window_ns if finding.evidence else (finding.start_ns, finding.start_ns),
+    )  # fmt: skip
+    which = "The uplink" if len(links) == 1 else "One of the uplinks"
+    return finding.model_copy(
+        update={
+            "id": finding_id(finding.job or "", "slow_uplink", subject.ids, finding.start_ns),
+            "kind": "slow_uplink",
+            "cause": finding.cause if finding.cause not in {"tx", "rx"} else None,
+            "severity": severity(ratio, list(probable.values())),
+            "end_ns": None if any(f.end_ns is None for f in every) else max(f.end_ns or 0 for f in every),
+            "confidence": MODEL.most_confidence,
+            "slowdown_ratio": ratio,
+            "subject": subject,
+            "suspects": tuple(
+                Suspect(type="link", ids=(link.a, link.b), probability=round(share, 4))
+                for link, share in zip(links, probable.values(), strict=True)
+                if len(links) > 1
+            ),
+            "evidence": (*([shared] if others else []), *(e for f in every for e in f.evidence)),
+            "summary": f"{which} {names} is slow{pace}, and every iteration takes {percent(ratio)} longer.{jobs}",
+            "action": f"Check errors, discards, speed and load at both ends of {names}.",
+        }
+    )
+
+
+def _subject(links: Sequence[Link], fabric: EndpointLocations) -> Subject:
+    """The cable, or the switch that holds most of the cables, one with endpoints rather than another."""
+    if len(links) == 1 and sum({n.a, n.b} == {links[0].a, links[0].b} for n in fabric.links) == 1:
+        (link,) = links
+        return Subject(type="link", ids=(link.a, link.b), a_port=link.a_port, b_port=link.b_port)
+    leaves = set(fabric.switch.values())
+    ends = [end for link in links for end in (link.a, link.b)]
+    return Subject(type="switch", ids=(max(sorted(set(ends)), key=lambda end: (ends.count(end), end in leaves)),))

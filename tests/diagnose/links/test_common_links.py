@@ -1,0 +1,110 @@
+"""Slow links of several jobs that are one cable."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import pytest
+
+from datamodel.cluster.endpoint_locations import EndpointLocations
+from datamodel.cluster.inventory import Link
+from datamodel.reports.findings import Evidence, Finding, FindingKind, Subject, Suspect
+from diagnose.links.common_links import share_links
+
+SECOND = 1_000_000_000
+# Leaves a and b with two spines each.
+PLACE = EndpointLocations(
+    addresses=("n0", "n1"),
+    host={0: "h0", 1: "h1"},
+    switch={0: "a", 1: "b"},
+    port={0: 1, 1: 1},
+    links=tuple(Link(a=leaf, a_port=n, b=f"s{n}", b_port=1) for leaf in ("a", "b") for n in (1, 2)),
+)
+PERIODS = {"one": SECOND, "two": 3 * SECOND}
+Suspects: TypeAlias = dict[tuple[str, ...], float]
+SWITCH: Suspects = {("switch", "a"): 1.0}
+OTHER: Suspects = {("switch", "b"): 1.0}
+NIC_OR_UPLINK: Suspects = {("link", "a", "n0"): 0.8, ("switch", "a"): 0.2}
+
+
+def finding(
+    job: str,
+    start_s: float,
+    suspects: Suspects,
+    kind: FindingKind = "slow_link",
+    end_s: float | None = None,
+    ratio: float = 1.3,
+) -> Finding:
+    """A slow link of a job; what it can be by type and ids."""
+    likely = tuple(
+        Suspect.model_validate({"type": name[0], "ids": name[1:], "probability": p}) for name, p in suspects.items()
+    )
+    rate = Evidence(
+        metric="rate", value=1e11, baseline=2e11, unit="bit/s", where="n0 > n1 (dp)", window_ns=(0, 9 * SECOND)
+    )
+    return Finding(
+        id=f"{job} {start_s}", job=job, kind=kind, cause="tx", severity="critical", start_ns=round(start_s * SECOND),
+        end_ns=None if end_s is None else round(end_s * SECOND), confidence=0.7, slowdown_ratio=ratio,
+        subject=Subject(type=likely[0].type, ids=likely[0].ids), suspects=likely if len(likely) > 1 else (),
+        evidence=(rate,), summary="", action="",
+    )  # fmt: skip
+
+
+def shared(*found: Finding) -> list[tuple[str | None, str, tuple[str, ...]]]:
+    """Job, kind and subject of what becomes of findings."""
+    return [(f.job, f.kind, f.subject.ids) for f in share_links(found, PERIODS, PLACE)[0]]
+
+
+def test_two_jobs_that_slow_down_together_name_the_cable_that_both_can_pass() -> None:
+    """Alone each has one stream over it, and its sender's own link would be likelier; all of the switch's remain."""
+    found, alike = share_links([finding("one", 10, NIC_OR_UPLINK), finding("two", 12, SWITCH)], PERIODS, PLACE)
+    assert [(f.kind, f.cause, f.subject.ids, f.severity) for f in found] == [
+        ("slow_uplink", None, ("a",), "critical")
+    ] * 2
+    assert [[(s.ids, s.probability) for s in f.suspects] for f in found] == [
+        [(("a", "s1"), 0.5), (("a", "s2"), 0.5)]
+    ] * 2
+    assert "Jobs two lose time over it, too." in found[0].summary
+    assert found[0].evidence[0].value == 1
+    assert alike == [{f.id for f in found}]
+    assert len(alike[0]) == 2
+
+
+def test_what_one_job_can_rule_out_is_ruled_out_for_all() -> None:
+    """One of the cables is left, with its interfaces."""
+    one = finding("one", 10, {("link", "a", "n0"): 0.6, ("link", "a", "s1"): 0.4})
+    (found, _) = share_links([one, finding("two", 10, SWITCH)], PERIODS, PLACE)[0]
+    assert (found.subject.type, found.subject.ids, found.subject.a_port, found.suspects) == ("link", ("a", "s1"), 1, ())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [finding("two", 15, SWITCH), finding("two", 10, OTHER), finding("two", 10, SWITCH, "straggler")],
+    ids=["later than an iteration of both", "another switch", "no link"],
+)
+def test_what_is_another_fault_stays_as_it_is(other: Finding) -> None:
+    """So does what has no cable of an inventory among its suspects."""
+    one = finding("one", 10, NIC_OR_UPLINK)
+    assert share_links([one, other], PERIODS, PLACE) == ((one, other), [])
+    assert share_links([one], PERIODS, EndpointLocations(("n0", "n1"))) == ((one,), [])
+
+
+def test_two_slow_links_of_one_job_stay_two() -> None:
+    """A cable was weighed against them where all of the job's streams were compared."""
+    one, two = finding("one", 10, NIC_OR_UPLINK), finding("one", 10, {("link", "a", "n1"): 0.8, ("switch", "a"): 0.2})
+    assert share_links([one, two], PERIODS, PLACE)[0] == (one, two)
+
+
+def test_a_later_loss_over_a_cable_that_is_slow_is_part_of_its_finding() -> None:
+    """It is as grave as the worse; what is beyond its time, or no suspicion of that cable, is a finding of its own."""
+    cable = finding("one", 10, SWITCH, "slow_uplink", 40)
+    later = finding("one", 20, NIC_OR_UPLINK, ratio=2.0, end_s=50)
+    (found,) = share_links([cable, later], PERIODS, PLACE)[0]
+    assert (found.kind, found.start_ns, found.end_ns, found.slowdown_ratio) == (
+        "slow_uplink", 10 * SECOND, 50 * SECOND, 2.0,
+    )  # fmt: skip
+    assert not any("other jobs" in e.metric for e in found.evidence)
+    after = finding("one", 45, NIC_OR_UPLINK)
+    assert shared(cable, after) == [("one", "slow_uplink", ("a",)), ("one", "slow_link", ("a", "n0"))]
+    nic = finding("one", 10, NIC_OR_UPLINK)
+    assert shared(nic, finding("one", 20, SWITCH)) == [("one", "slow_link", ("a", "n0")), ("one", "slow_link", ("a",))]
