@@ -11,7 +11,7 @@ from datamodel.reconstructed.streams import Bool, Int
 from datamodel.reports.findings import Finding
 from diagnose.compute.compute_findings import load_finding, regression_finding, stage_finding
 from diagnose.compute.culprits import Culprits, culprits
-from diagnose.compute.late_iterations import find_late_iterations
+from diagnose.compute.late_iterations import find_late_iterations, find_slow_iterations
 from diagnose.compute.load_imbalance import waiting_ratio
 from diagnose.compute.own_time_findings import computes_longer_finding
 from diagnose.compute.send_delays import PP, SendDelays, add_time_bounds, sends
@@ -303,34 +303,48 @@ def _sporadic(measured: _Measured, period: PaceInterval | None) -> list[Finding]
 
 
 def _late_in_some(measured: _Measured) -> list[Finding]:
-    """Who computes longer than its peers in some iterations, where iteration times alone do not show these.
+    """The link, or the cell, that is slow in some iterations, where iteration times alone do not show these.
 
-    Iterations of which records are missing are left out.
+    Iterations of which records are missing are left out. Who waits for a slow link may look late, so links come first.
     """
-    job = measured.job
-    if job.own is None or not job.stages_known:
-        return []
-    first = np.unique(job.own.cell, return_index=True)[1]
-    least, took_ns = measured.options.least_slowdown_ratio, durations_ns(job.edges_ns)
+    job, least, took_ns = measured.job, measured.options.least_slowdown_ratio, durations_ns(measured.job.edges_ns)
     for unsure in (job.incomplete, job.guessed):
         if unsure is not None:
             took_ns[unsure] = np.nan
+    slow = find_slow_iterations(measured.rates, took_ns, least, MODEL)
+    if slow is not None:
+        compared = _compared_in(measured, slow)
+        both, span = (compared.interval, compared.baseline), _span(job, slow)
+        links = _slow_links(measured, compared)
+        if links:
+            return _now_and_then(
+                measured, slow, [_of_link(measured, link, both, span, slow.slowdown_ratio) for link in links]
+            )
+    if job.own is None or not job.stages_known:
+        return []
+    first = np.unique(job.own.cell, return_index=True)[1]
     late = find_late_iterations(job.own, job.stages[first], took_ns, least, MODEL)
     if late is None:
         return []
-    period, even = late.interval, replace(measured, job=replace(job, own=late.own))
-    longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
-    compared = ComparedIterations(
-        period.iterations,
-        np.array(period.baseline, np.int64),
-        period.duration_ns,
-        0.0,
-        MODEL.least_share * longer,
-        MODEL.sure_among_peers,
+    even = replace(measured, job=replace(job, own=late.own))
+    return _now_and_then(
+        measured, late.interval, _of_compute(even, late.interval, _compared_in(measured, late.interval))
     )
-    held_up_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
-    found = _of_compute(even, period, compared._replace(held_up_ns=held_up_ns))
-    lasts = len(period.iterations) >= LASTS * (job.iterations - period.first)
+
+
+def _compared_in(measured: _Measured, period: PaceInterval) -> ComparedIterations:
+    """Iterations that one link or cell makes longer, against the others."""
+    least_ns = MODEL.least_share * period.duration_ns * (1 - 1 / period.slowdown_ratio)
+    baseline = np.array(period.baseline, np.int64)
+    compared = ComparedIterations(
+        period.iterations, baseline, period.duration_ns, 0.0, least_ns, MODEL.sure_among_peers
+    )
+    return compared._replace(held_up_ns=slowest_loss_ns(measured.rates, compared, measured.job.fabric))
+
+
+def _now_and_then(measured: _Measured, period: PaceInterval, found: list[Finding]) -> list[Finding]:
+    """Findings with a place, as sporadic unless they last to the end."""
+    lasts = len(period.iterations) >= LASTS * (measured.job.iterations - period.first)
     cause = None if lasts else "sporadic"
     return [f.model_copy(update={"cause": f.cause or cause}) for f in found if f.kind in LOCATED]
 

@@ -1,4 +1,4 @@
-"""Own time -> iterations in which a cell takes longer than its peers, however much work each iteration is.
+"""Own time and rates -> iterations in which a cell, or a stream, takes longer, however much work each iteration is.
 
 A cell is what computes together (`diagnose.model.own_time`).
 """
@@ -11,6 +11,7 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Float, Int
 from diagnose.measures.lesser_half import lesser_halves
+from diagnose.measures.stream_rates import Rates
 from diagnose.model.own_time import OwnTime
 from diagnose.options import ModelOptions
 from diagnose.pace_intervals import SHORTEST, PaceInterval, median_error, outlier_limit
@@ -69,6 +70,39 @@ def find_late_iterations(
         interval = _interval(late[cell], even_ns, least_ratio, options)
         if interval is not None:
             return LateIterations(interval, OwnTime(own.cell, own.own_ns / np.exp(np.nan_to_num(common))))
+    return None
+
+
+def find_slow_iterations(
+    rates: Rates, durations_ns: Float, least_ratio: float, options: ModelOptions
+) -> PaceInterval | None:
+    """Find iterations that are longer while one stream is slow, among iterations that differ in length anyway.
+
+    A stream is slow in iterations in which its bytes take longer by six times what they vary by. Which iterations these
+    are does not follow from their times, so that these have to differ only by `least_ratio` and beyond doubt.
+
+    Args:
+        rates: of all streams.
+        durations_ns: (iterations,) how long they took; nan where that is not known, as of the first.
+        least_ratio: smallest slowdown worth reporting.
+        options: of the model.
+
+    Returns:
+        Those of the stream that loses most; None where no stream is slow in three iterations or more.
+    """
+    sent = np.flatnonzero((np.nan_to_num(rates.delivered_bps[:, 1:]) > 0).all(axis=1))
+    taken = -np.log(rates.delivered_bps[sent][:, 1:])
+    if not taken.size:
+        return None
+    limit = outlier_limit(taken, options.floor_ratio)[:, None]
+    late, more = taken > limit, 1 - np.exp(np.minimum(limit - taken, 0.0))
+    lost_ns = (rates.busy_ns[sent][:, 1:] * more).sum(axis=1)
+    late = np.pad(late, ((0, 0), (1, 0)))
+    often = np.flatnonzero(late.sum(axis=1) >= SHORTEST)
+    for row in often[np.argsort(-lost_ns[often], kind="stable")][: options.slowest].tolist():
+        interval = _interval(late[row], durations_ns, least_ratio, options)
+        if interval is not None:
+            return interval
     return None
 
 

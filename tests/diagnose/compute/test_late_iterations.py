@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from datamodel.reconstructed.streams import Float, Int
-from diagnose.compute.late_iterations import find_late_iterations
+from diagnose.compute.late_iterations import find_late_iterations, find_slow_iterations
 from diagnose.measures.lesser_half import lesser_halves
+from diagnose.measures.stream_rates import Rates
 from diagnose.model.own_time import OwnTime
 from diagnose.options import MODEL
 
@@ -97,3 +98,42 @@ def test_a_pause_of_all_makes_nobody_late() -> None:
     own.own_ns[-1] *= 0.3
     own.own_ns[:, NOW_AND_THEN] += 0.5 * ITERATION_NS
     assert find_late_iterations(own, np.arange(4), durations_ns, 0.05, MODEL) is None
+
+
+def streams(slow: Int, times: float) -> Rates:
+    """Four streams whose rates differ by 2 % from iteration to iteration; the last is slower in some of them."""
+    count = np.arange(4)
+    rate = 1e11 * np.exp(np.random.default_rng(5).normal(0, 0.02, (4, COUNT)))
+    rate[-1, slow] /= times
+    volume = np.full((4, COUNT), 1e9)
+    nothing = np.zeros((4, COUNT))
+    return Rates(count, count, count + 4, 0 * count, rate, rate, volume * 8e9 / rate, volume, nothing, nothing)
+
+
+@pytest.mark.parametrize("slow", [SINCE, NOW_AND_THEN], ids=["from then on", "now and then"])
+def test_iterations_in_which_a_stream_is_slow_are_found_however_long_sequences_are(slow: Int) -> None:
+    """Their times alone vary by as much as the link costs."""
+    _, durations_ns = job(4, slow, 1.0, 0.09)
+    found = find_slow_iterations(streams(slow, 2.0), durations_ns, 0.05, MODEL)
+    assert found is not None
+    assert found.only == tuple(slow.tolist())
+    assert found.slowdown_ratio == pytest.approx(1.09, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("slow", "times", "costs"),
+    [(SINCE, 1.0, 0.09), (SINCE, 2.0, 0.0), (NOW_AND_THEN[:2], 2.0, 0.5), (np.arange(COUNT), 2.0, 0.0)],
+    ids=["no stream", "hidden behind compute", "two iterations", "all along"],
+)
+def test_iterations_without_a_slow_stream_or_any_loss_are_not_found(slow: Int, times: float, costs: float) -> None:
+    """Both are needed: the rate shows where, and the time that it matters."""
+    _, durations_ns = job(4, slow, 1.0, costs)
+    assert find_slow_iterations(streams(slow, times), durations_ns, 0.05, MODEL) is None
+
+
+def test_streams_that_pause_show_no_slow_iterations() -> None:
+    """What is not sent in every iteration has no rate in some."""
+    rates = streams(SINCE, 2.0)
+    rates.delivered_bps[:, 3] = np.nan
+    _, durations_ns = job(4, SINCE, 1.0, 0.09)
+    assert find_slow_iterations(rates, durations_ns, 0.05, MODEL) is None
