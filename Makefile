@@ -38,13 +38,14 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	$(BIN)/python -m flowprism.precompile
 	@touch $@
 
-# Running needs neither the tools of tests and checks nor compiled kernels: the service compiles while its pages are up.
+# Running needs neither the tools of tests and checks nor compiled kernels: a small recording is analyzed in less time than they
+# take to compile. Once `make install` or a test has compiled them, they are used.
 $(RUNNING): setup.cfg pyproject.toml constraints.txt
 	@$(call MAKE_VENV,flowprism,.)
 	@touch $@
 
 run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
-	@$(BIN)/python -m flowprism.demo out
+	@$(if $(wildcard $(STAMP)),,NUMBA_DISABLE_JIT=1 )$(BIN)/python -m flowprism.demo out
 
 # One process more than processors: some tests wait for a server, a browser or a timeout.
 test: $(STAMP)  ## run the tests, without the slow ones

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
@@ -35,6 +36,34 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         dispatcher = numba.njit(nogil=True)(function)
     keep_compiled(dispatcher, _stamp(Path(function.__code__.co_filename)))
     return cast("Callable[P, R]", dispatcher)
+
+
+def always_compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """`function` compiled, also where compiling is switched off: Python would take longer for it than for the rest.
+
+    numba asks whether compiling is switched off when a function is decorated, and again, as it compiles it, for each of
+    numba's own that it calls.
+    """
+    with _switched_on():
+        dispatcher = cast("Any", compiled(function))
+    compile_for = dispatcher.compile
+
+    def compile_now(types: object) -> object:
+        with _switched_on():
+            return compile_for(types)
+
+    dispatcher.compile = compile_now
+    return cast("Callable[P, R]", dispatcher)
+
+
+@contextmanager
+def _switched_on() -> Iterator[None]:
+    config: Any = numba.config  # its names are made at run time
+    switched_off, config.DISABLE_JIT = config.DISABLE_JIT, 0
+    try:
+        yield
+    finally:
+        config.DISABLE_JIT = switched_off
 
 
 @lru_cache

@@ -31,6 +31,7 @@ from storage.database.incidents.incident_records import history, incidents
 _LOOK_S = 0.5
 _STATES: tuple[IncidentState, ...] = ("suspected", "open", "resolved")
 _COMPILING = "compiling the decoders and the analysis, at a first start only; the dashboard is up meanwhile"
+_UNCOMPILED = "the decoders and the analysis run uncompiled; `make install` compiles them, in some minutes"
 _CAPTURE = files("flowprism.demo")
 
 
@@ -51,7 +52,8 @@ def run_demo(out: Path, environ: Mapping[str, str]) -> None:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
     try:
         with as_file(_CAPTURE / "inventory.yaml") as fabric:
-            _serve(_settings(folder, fabric, environ), load_inventory(fabric))
+            compiled = environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+            _serve(_settings(folder, fabric, environ), load_inventory(fabric), compiled=compiled)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -65,7 +67,7 @@ def _settings(folder: Path, fabric: Path, environ: Mapping[str, str]) -> Setting
         "scans": {
             "inventory": str(fabric),
             "settle_s": 1,
-            "policies": [{"name": "demo", "every_s": 5, "window_s": 60}],
+            "policies": [{"name": "demo", "every_s": 5, "window_s": 40}],
         },
         "log": {"level": "error"},
     }
@@ -73,17 +75,18 @@ def _settings(folder: Path, fabric: Path, environ: Mapping[str, str]) -> Setting
     return load_settings(file, environ)
 
 
-def _serve(settings: Settings, fabric: Inventory) -> None:
+def _serve(settings: Settings, fabric: Inventory, *, compiled: bool) -> None:
     configure_logs(settings.log, "demo")
-    stop, began_s = threading.Event(), time.monotonic()
-    address = ""
+    stop = threading.Event()
 
-    def greet(url: str) -> None:
-        nonlocal address
-        address = url
+    def greet(address: str) -> None:
         _say(f"API and dashboard: {address} (Ctrl-C ends it)")
-        for work in (feed, report):
-            threading.Thread(target=work, daemon=True).start()
+        if not compiled:
+            _say(_UNCOMPILED)
+        threading.Thread(target=feed, daemon=True).start()
+        threading.Thread(
+            target=_report, args=(settings, address, stop), kwargs={"compiled": compiled}, daemon=True
+        ).start()
 
     def feed() -> None:
         try:
@@ -94,26 +97,28 @@ def _serve(settings: Settings, fabric: Inventory) -> None:
         except FlowprismError as error:
             _say(f"the feed ended: {error}")
 
-    def report() -> None:
-        seen: set[tuple[str, int, str]] = set()
-        database = Database(settings.store.database)
-        getting_ready = False
-        while not stop.wait(_LOOK_S):
-            after_s = time.monotonic() - began_s
-            was, getting_ready = getting_ready, any(one.detail == GETTING_READY for one in components(database))
-            if getting_ready != was:
-                _say(_COMPILING if getting_ready else f"compiled after {after_s:.0f} s")
-            for one in incidents(database, _STATES):
-                for change in history(database, one.id):
-                    if (one.id, change.time_ns, change.kind) not in seen:
-                        seen.add((one.id, change.time_ns, change.kind))
-                        _say(f"after {after_s:.0f} s: {change.kind}, {one.severity}: {one.summary}")
-                        _say(f"  {address}/incidents/{one.id}")
-
     try:
         Supervisor(settings, components_of(settings), greet).run()
     finally:
         stop.set()
+
+
+def _report(settings: Settings, address: str, stop: threading.Event, *, compiled: bool) -> None:
+    """Say what becomes of incidents, with their addresses, and when compiling begins and ends."""
+    seen: set[tuple[str, int, str]] = set()
+    database, began_s = Database(settings.store.database), time.monotonic()
+    getting_ready = False
+    while not stop.wait(_LOOK_S):
+        after_s = time.monotonic() - began_s
+        was, getting_ready = getting_ready, any(one.detail == GETTING_READY for one in components(database))
+        if getting_ready != was and compiled:
+            _say(_COMPILING if getting_ready else f"compiled after {after_s:.0f} s")
+        for one in incidents(database, _STATES):
+            for change in history(database, one.id):
+                if (one.id, change.time_ns, change.kind) not in seen:
+                    seen.add((one.id, change.time_ns, change.kind))
+                    _say(f"after {after_s:.0f} s: {change.kind}, {one.severity}: {one.summary}")
+                    _say(f"  {address}/incidents/{one.id}")
 
 
 def _feed_port(status: Path, stop: threading.Event) -> int:

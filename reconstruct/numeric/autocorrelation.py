@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.reconstructed.streams import Float, Int
-from reconstruct.jit import compiled
+from reconstruct.jit import always_compiled
 
 Complex = npt.NDArray[np.complex128]
 
@@ -21,7 +21,7 @@ MARGIN = 24
 PAIRS_PER_BIN = 60
 
 
-@compiled
+@always_compiled
 def autocorrelation(place: Int, weight: Float, bins: int) -> Float:
     """Autocorrelation of weighted spikes against distance in bins: 1 at distance 0, corrected for shrinking overlap.
 
@@ -49,7 +49,7 @@ def autocorrelation(place: Int, weight: Float, bins: int) -> Float:
     return values
 
 
-@compiled
+@always_compiled
 def _smoothed(raw: Float) -> Float:
     """What spikes correlate like once they are spread over their neighbours."""
     lags = len(raw)
@@ -65,7 +65,7 @@ def _smoothed(raw: Float) -> Float:
     return values
 
 
-@compiled
+@always_compiled
 def _running(place: Int, weight: Float, bins: int) -> Float:
     """(bins + 1,) weight before each bin."""
     before = np.empty(bins + 1)
@@ -78,7 +78,7 @@ def _running(place: Int, weight: Float, bins: int) -> Float:
     return before
 
 
-@compiled
+@always_compiled
 def _less_mean(values: Float, before: Float) -> Float:
     """Take what the mean contributes out of the sums of products, in place."""
     bins = len(before) - 1
@@ -89,7 +89,7 @@ def _less_mean(values: Float, before: Float) -> Float:
     return values
 
 
-@compiled
+@always_compiled
 def _by_pairs(place: Int, weight: Float, lags: int) -> Float:
     """Sum over pairs of spikes at each distance; both orders of a pair of one bin."""
     raw = np.zeros(lags)
@@ -108,7 +108,7 @@ def _by_pairs(place: Int, weight: Float, lags: int) -> Float:
     return raw
 
 
-@compiled
+@always_compiled
 def _by_fourier(place: Int, weight: Float, bins: int) -> Float:
     """The same from the power spectrum (Wiener-Khinchin), with as many empty bins behind so that nothing wraps."""
     signal = np.zeros(2 * bins, np.complex128)
@@ -121,7 +121,7 @@ def _by_fourier(place: Int, weight: Float, bins: int) -> Float:
     return signal.real[:bins] / (2 * bins)
 
 
-@compiled
+@always_compiled
 def _transform(signal: Complex) -> None:
     """Discrete Fourier transform in place (Cooley-Tukey, radix 2); the length is a power of two."""
     size, target = len(signal), 0

@@ -161,11 +161,12 @@ def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_from_the_command_to_an_open_incident(tmp_path: Path) -> None:
+@pytest.mark.parametrize("uncompiled", ["0", "1"])
+def test_from_the_command_to_an_open_incident(tmp_path: Path, uncompiled: str) -> None:
     """In less than two minutes, by UDP, and told; the dashboard answers, Ctrl-C ends it, and nothing stays behind."""
     began_s = time.monotonic()
     command = [sys.executable, "-m", "flowprism.demo", str(tmp_path)]
-    environment = {**os.environ, "FLOWPRISM_API__PORT": "0"}
+    environment = {**os.environ, "FLOWPRISM_API__PORT": "0", "NUMBA_DISABLE_JIT": uncompiled}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
         address = next(line for line in demo.stdout if line.startswith("API")).split()[3]
