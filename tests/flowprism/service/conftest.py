@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flowprism.service.access.accounts import passwords
 from flowprism.service.stores import Stores
 from tests.flowprism.service.stored import stored_demo, stored_many
 
@@ -33,3 +34,9 @@ def own_demo(tmp_path: Path) -> Iterator[Stores]:
     stores = stored_demo(tmp_path)
     yield stores
     stores.database.close()
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guessing the passwords of these tests may be cheap: hashes of 32 MiB each would take most of their time."""
+    monkeypatch.setattr(passwords, "_LOG_COST", 4)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from flowprism.service.access.accounts import passwords
 from storage.database.connection import Database
 
 
@@ -27,9 +26,3 @@ def database(empty: Path, tmp_path: Path) -> Iterator[Database]:
     opened = Database(f"sqlite:///{tmp_path}/results.sqlite")
     yield opened
     opened.close()
-
-
-@pytest.fixture(autouse=True)
-def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guessing the passwords of these tests may be cheap: hashes of 32 MiB each would take most of their time."""
-    monkeypatch.setattr(passwords, "_LOG_COST", 4)
