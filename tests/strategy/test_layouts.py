@@ -83,6 +83,16 @@ CASES: dict[str, tuple[Workload, Feed]] = {
 }
 
 
+# Cases whose kin is among the fast tests: the same traffic at another size, or seen in another way.
+SLOW = {
+    "interleaved, two stages", "interleaved, packet trains", "equal overlapped buckets", "fsdp, rings across rails",
+    "double trees, two stages", "experts over all of dp", "context parallel by four", "embedding edges, two stages",
+    "context parallel, packet trains", "varying length, four stages", "straggler, dp only", "slow link, dp only",
+    "packets lost, whole messages", "three queue pairs",
+}  # fmt: skip
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CASES]
+
+
 @cache
 def trained(name: str) -> Training:
     """The training of a case; it takes longer than its analysis, and is analyzed with and without an inventory."""
@@ -108,7 +118,7 @@ def expected_groups(training: Training) -> dict[str, set[tuple[int, ...]]]:
     return {kind: training.group(kind) if size > 1 else set() for kind, size in wide.items()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_with_an_inventory_everything_is_found(name: str) -> None:
     """Sizes, groups, stage order, iteration count and durations are the truth's."""
     training, mark = seen(*CASES[name], training=trained(name))
@@ -119,7 +129,7 @@ def test_with_an_inventory_everything_is_found(name: str) -> None:
     assert mark.timeline_error < 0.003
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_without_an_inventory_nothing_wrong_is_said(name: str) -> None:
     """A size is the truth's or null; iterations are the same."""
     training, mark = seen(*CASES[name], known=False, training=trained(name))
