@@ -234,7 +234,7 @@ def test_an_address_behind_two_switches_is_not_planned(case: Case) -> None:
 
 def test_a_link_that_has_become_slow_is_left_out() -> None:
     """Although it was full before, as it is when nothing is wrong with it."""
-    made = scenario("slow-uplink", ScenarioOptions())
+    made = scenario("slow-uplink", ScenarioOptions(iterations=20))
     case = simulate_case(made, 1)
     reading = replace(case.readings["flows"], flows=with_interfaces(case.readings["flows"].flows, made.fabric))
     plan = plan_reading(reading, ("a case",), case.inventory, OPTIONS)

@@ -174,8 +174,11 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
         write_case(SMALL, tmp_path / "taken", 1)
 
 
-# Those whose layers exchange much, those whose packets are sampled before and after a fault, and the smallest cluster.
-BIG = {"cluster", "moe", "moe-proxied", "sflow-slow-nic", "sflow-slow-uplink", "tensor-across-hosts"}
+# Those whose layers exchange much, those whose packets are seen before and after a fault, and the smallest cluster.
+BIG = {
+    "cluster", "doubled-sightings", "moe", "moe-proxied", "planes-slow-nic", "sflow-slow-nic", "sflow-slow-uplink",
+    "sflow-straggler", "slow-nic-mirror", "straggler-mirror", "tensor-across-hosts",
+}  # fmt: skip
 
 
 def shortest(name: str) -> Scenario:
