@@ -171,13 +171,13 @@ def test_feeds_of_one_job_are_of_every_kind() -> None:
 
 def test_a_job_behind_segments_is_analyzed_as_with_addresses(tmp_path: Path) -> None:
     """SRv6: endpoints by the addresses they send from, its layout, and the true slow NIC."""
-    found = run_trial(CaseName("feeds-srv6", 63), tmp_path).outcome.methods["flowprism"]
+    found = run_trial(CaseName("feeds-srv6", 8), tmp_path).outcome.methods["flowprism"]
     assert (found.jobs_exact, found.layouts_exact, [f.alone for f in found.faults]) == (True, 1, [True])
 
 
 def test_captures_of_several_feeds_are_analyzed_together(tmp_path: Path) -> None:
     """The second one's file lies next to the first one's, and the analysis reads both."""
-    files = write_case_files(CaseName("feeds-ipfix-sflow", 63), tmp_path)
+    files = write_case_files(CaseName("feeds-ipfix-sflow", 8), tmp_path)
     assert [path.name for path in (files.records, *files.further)] == ["ipfix.pcap.gz", "sflow.pcap.gz"]
     assert set(analyze_case(files).provenance.inputs) == {"ipfix.pcap.gz", "sflow.pcap.gz"}
 
@@ -197,8 +197,8 @@ def test_random_layouts_are_run_where_they_are_asked_for() -> None:
     """No part of the other suites; no two alike, and every NIC of a job sends or receives across hosts."""
     drawn = list_cases("full", ["random"])
     assert not set(drawn) & set(list_cases("full"))
-    scenarios = [build_scenario(case) for case in drawn[:6]]
-    assert len({s.about for s in scenarios}) == 6
+    scenarios = [build_scenario(case) for case in drawn[:3]]
+    assert len({s.about for s in scenarios}) == 3
     for scenario in scenarios:
         (job,), fabric = scenario.jobs, scenario.fabric
         seat = place_iteration(fabric, job, 0, checkpoint=False, evaluation=False)
