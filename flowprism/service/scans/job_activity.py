@@ -22,7 +22,7 @@ from storage.lake.snapshot import snapshot
 MIN_DATA_PACKET_BYTES = 256
 # An exporter that has not observed a job for this time is not needed to judge the job silent.
 MEMORY_NS = 60_000_000_000
-# The collector saves what it has received every three seconds.
+# The collector saves what it has received every three seconds; its records may take longer to get into the lake.
 _ACCOUNT_DELAY_NS = 3_000_000_000
 _FLOWS = (
     "time_received_ns", "time_flow_end_ns", "sampler_address", "observation_domain_id",
@@ -95,7 +95,7 @@ class JobActivity:
         self._assign({job.id: job.endpoints for job in jobs})
         now = snapshot(self.lake)
         newest_ns = max((segment.end_ns for segment in now.of_kind("flows")), default=0)
-        self._add_flows(self._flows.read(now, newest_ns - MEMORY_NS))
+        self._add_flows(self._flows.read(now, newest_ns - MEMORY_NS), time.time_ns())
         self._add_counters(self._counters.read(now, newest_ns - MEMORY_NS))
         self._add_accounts(time.time_ns())
         return [Silence(job, self._last_ns[job], self._heard_ns(job)) for job in sorted(self._last_ns)]
@@ -110,7 +110,7 @@ class JobActivity:
         self._last_ns = {job: at_ns for job, at_ns in self._last_ns.items() if job in endpoints}
         self._observed_ns = {key: at_ns for key, at_ns in self._observed_ns.items() if key[0] in endpoints}
 
-    def _add_flows(self, rows: Frame) -> None:
+    def _add_flows(self, rows: Frame, now_ns: int) -> None:
         if not len(rows):
             return
         texts = list(self._flows.texts)
@@ -118,12 +118,17 @@ class JobActivity:
         self._table = np.concatenate([self._table, np.array(added, np.int64)])
         exporters, which = _exporters(rows, texts)
         end_ns, received_ns = rows["time_flow_end_ns"], rows["time_received_ns"]
-        for exporter, last, late in zip(
+        for exporter, last, export_ns, received in zip(
             exporters,
             _latest(which, end_ns, len(exporters)).tolist(),
             _latest(which, np.where(received_ns > 0, received_ns - end_ns, 0), len(exporters)).tolist(),
+            _latest(which, received_ns, len(exporters)).tolist(),
             strict=True,
         ):
+            # A collector that does not keep up counts datagrams whose records come to the lake much later. When those of
+            # the first call came is not known.
+            is_known = received > 0 and self._counted_ns > 0
+            late = export_ns + max(now_ns - received if is_known else 0, _ACCOUNT_DELAY_NS)
             self._reported_ns[exporter] = max(self._reported_ns.get(exporter, 0), last)
             longest, at_ns = self._delay_ns.get(exporter, (0, 0))
             if late >= longest or at_ns < last - MEMORY_NS:
@@ -146,7 +151,7 @@ class JobActivity:
     def _add_accounts(self, now_ns: int) -> None:
         """Count an exporter as reporting if its number of datagrams has grown since the last call.
 
-        Its records may be older by its export delay.
+        Its records may be older by as much as they came late before: to the collector, and from there to the lake.
         """
         counts: dict[str, int] = {}
         for one in feed_statistics(self.database, now_ns - 2 * MINUTE_NS, now_ns):
@@ -154,10 +159,8 @@ class JobActivity:
         for exporter in self._reported_ns:
             name = f"{exporter[0]}/{exporter[1]}"
             if counts.get(name, 0) > self._datagrams.get(name, 0) and self._counted_ns:
-                late_ns = self._delay_ns.get(exporter, (0, 0))[0]
-                self._reported_ns[exporter] = max(
-                    self._reported_ns[exporter], self._counted_ns - _ACCOUNT_DELAY_NS - late_ns
-                )
+                late_ns = self._delay_ns.get(exporter, (_ACCOUNT_DELAY_NS, 0))[0]
+                self._reported_ns[exporter] = max(self._reported_ns[exporter], self._counted_ns - late_ns)
         self._datagrams, self._counted_ns = counts, now_ns
 
     def _heard_ns(self, job: str) -> int:
