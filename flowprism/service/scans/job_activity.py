@@ -125,8 +125,8 @@ class JobActivity:
             _latest(which, received_ns, len(exporters)).tolist(),
             strict=True,
         ):
-            # A collector that does not keep up counts datagrams whose records come to the lake much later. When those of
-            # the first call came is not known.
+            # A collector that does not keep up counts datagrams whose records come to the lake much later. When those
+            # of the first call came is not known.
             is_known = received > 0 and self._counted_ns > 0
             late = export_ns + max(now_ns - received if is_known else 0, _ACCOUNT_DELAY_NS)
             self._reported_ns[exporter] = max(self._reported_ns.get(exporter, 0), last)
