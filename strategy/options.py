@@ -25,6 +25,10 @@ class GridPenalties:
         reduced_in_part: contexts without experts, but a class reduces over fewer ranks than share dense gradients.
         no_expert_gradients: experts, but only one class reduces.
         answered_later: an edge of gradients that is answered in another part of the iteration, as only stages are.
+        mixed_lengths: activations vary from iteration to iteration and keys of contexts do not, or the other way round;
+            both carry the same sequences.
+        gradients_vary: a class that reduces gradients, as many as there are parameters, varies from iteration to
+            iteration.
         unbalanced: an endpoint that sends other bytes of gradients than it receives.
         most: deviations counted.
         later_share: directions of a pair that pause for longer than this share of the iteration between one another do
@@ -45,6 +49,8 @@ class GridPenalties:
     reduced_in_part: float = -4.5
     no_expert_gradients: float = -2.5
     answered_later: float = -1.5
+    mixed_lengths: float = -3.0
+    gradients_vary: float = -3.0
     unbalanced: float = -1.5
     most: int = 4
     later_share: float = 0.05

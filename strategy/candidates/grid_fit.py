@@ -14,7 +14,8 @@ from strategy.candidates.pipelines import find_pipelines
 from strategy.closure import Members, tied
 from strategy.options import GridPenalties
 from strategy.placement import Seat
-from strategy.traffic.traffic_edges import SAME_BYTES, TrafficEdges
+from strategy.traffic.edge_classes import DEVIATIONS
+from strategy.traffic.traffic_edges import SAME_BYTES, VARIES, TrafficEdges
 
 Close = Callable[[Int], tuple[Members, ...]]
 
@@ -118,9 +119,23 @@ def fit_grid(
         score += penalties.gathered_in_part
     score += penalties.unbalanced * min(_unbalanced(edges, gradient, len(stage)), penalties.most)
     score += penalties.answered_later * min(_answered_later(edges, gradient, len(stage), penalties), penalties.most)
+    score += penalties.mixed_lengths * _mix_lengths(edges, [pipelines.edges, labels.get("cp", none)])
+    score += penalties.gradients_vary * any(_variation(edges, own) > VARIES for own in classes)
     if not len(gradient):
         score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
     return GridFit(groups, sizes, score)
+
+
+def _variation(edges: TrafficEdges, own: Int) -> float:
+    """Median variation over iterations; 0 where it is not known."""
+    known = edges.variation[own][~np.isnan(edges.variation[own])]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _mix_lengths(edges: TrafficEdges, kinds: Sequence[Int]) -> bool:
+    """Whether one kind of what depends on the lengths of sequences varies much more than another."""
+    found = [_variation(edges, own) for own in kinds if not np.isnan(edges.variation[own]).all()]
+    return len(found) > 1 and max(found) > max(VARIES, DEVIATIONS * min(found))
 
 
 def score_pipelines(edges: TrafficEdges, pipelines: Pipelines, members: Int, penalties: GridPenalties) -> float:

@@ -284,6 +284,28 @@ def test_members_of_a_reduction_send_as_much_as_they_receive(edges: list[Edge], 
     assert fit.log_score == pytest.approx(unbalanced * penalties.unbalanced)
 
 
+LENGTHS = (0.8, 1.2, 0.9, 1.1, 0.7, 1.3, 0.8, 1.2)
+
+
+@pytest.mark.parametrize(("passing", "summed", "mixed", "vary"), [(0, 0, 0, 0), (1, 0, 1, 0), (0, 1, 0, 1)])
+def test_lengths_change_what_passes_between_ranks_alike_and_no_gradients(
+    passing: int, summed: int, mixed: int, vary: int
+) -> None:
+    """Activations and keys are those of the same sequences; gradients are as many as parameters."""
+    sizes = ((1.0,) * 8, LENGTHS)
+    chains = [replace(e, sizes=sizes[passing]) for a in (0, 1) for e in both_ways(a, a + 2, 30.0)]
+    keys = [e for a in (0, 2) for e in ring([a, a + 1], 60.0, 0.0, 0.5)]
+    sums = [replace(e, sizes=sizes[summed]) for a in (0, 2) for e in ring([a, a + 1], 90.0)]
+    job, penalties = table(*chains, *keys, *sums), GridPenalties()
+
+    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
+        return tied(job.src[edges], job.dst[edges])
+
+    pp, cp, dp = np.split(np.arange(len(job)), [4, 8])
+    fit = fit_grid(job, build_pipelines(job, pp), {"cp": cp, "dp": dp}, [dp], np.arange(4), {}, close, penalties)
+    assert fit.log_score == pytest.approx(mixed * penalties.mixed_lengths + vary * penalties.gradients_vary)
+
+
 def test_parts_of_a_ring_are_one_piece_whoever_sent_as_much_before() -> None:
     """Two of four pairs exchange as many bytes in the passes: their share of the ring is no piece of its own."""
     before = [Edge(a, b, 90.0, 0.0, 0.3, transfers=8) for a, b in ((0, 1), (2, 3))]
