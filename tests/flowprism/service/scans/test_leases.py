@@ -13,10 +13,10 @@ from storage.database.connection import Database
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
     """It is refused to others and to a second taker of the same replica, renewed, and given back at the end."""
     database = Database(f"sqlite:///{tmp_path / 'r.sqlite'}")
-    one, other = Leases(database, "one", 0.6), Leases(database, "other", 0.6)
+    one, other = Leases(database, "one", 2.0), Leases(database, "other", 2.0)
     with one.held("x") as mine:
         assert mine
-        time.sleep(1.2)  # longer than it lasts without being renewed
+        time.sleep(2.5)  # longer than it lasts without being renewed
         with other.held("x") as theirs, one.held("x") as again, other.held("y") as another:
             assert (theirs, again, another) == (False, False, True)
     with other.held("x") as theirs:
