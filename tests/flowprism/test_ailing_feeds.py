@@ -66,7 +66,9 @@ def test_nothing_false_is_concluded_from_an_ailing_feed(name: str, told: str | N
         assert found["iterations"] >= 0.95
 
 
-@pytest.mark.parametrize("name", ["sflow-straggler", "sflow-slow-nic", "sflow-slow-uplink"])
+@pytest.mark.parametrize(
+    "name", ["sflow-straggler", "sflow-slow-nic", pytest.param("sflow-slow-uplink", marks=pytest.mark.slow)]
+)
 def test_samples_name_what_is_wrong_with_a_job(name: str) -> None:
     """1 packet in 4,096 of a pipeline of two stages and 32 GPUs: the rank, the NIC, the cable."""
     report, truth = analysed(name, iterations=30)

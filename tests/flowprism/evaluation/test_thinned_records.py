@@ -50,7 +50,9 @@ def test_lossy_and_partial_cases_are_random_ones_with_fewer_records(whole: Path,
             assert 0 < len(heard) < len(set(behind.values()))
 
 
-@pytest.mark.parametrize("case", ["clean-bursts-022", "clean-bursts-034", "events-bursts-000"])
+@pytest.mark.parametrize(
+    "case", ["clean-bursts-022", pytest.param("clean-bursts-034", marks=pytest.mark.slow), "events-bursts-000"]
+)
 def test_nothing_is_wrong_with_a_job_whose_records_were_lost(case: str, tmp_path: Path) -> None:
     """Times of records that were filled in are guesses: neither single iterations nor stages are judged by them."""
     files = write_case_files(parse_case(case), tmp_path / "lossy")

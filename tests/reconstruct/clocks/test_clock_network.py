@@ -57,7 +57,12 @@ def test_corrected_records_lie_as_if_clocks_had_been_right(sharded: Skewed) -> N
 
 
 @pytest.mark.parametrize(
-    ("rate", "points"), [(1, ("source",)), (1, ("source", "delivery")), (4096, ("source", "delivery"))]
+    ("rate", "points"),
+    [
+        (1, ("source",)),
+        pytest.param(1, ("source", "delivery"), marks=pytest.mark.slow),
+        (4096, ("source", "delivery")),
+    ],
 )
 def test_clocks_of_meters_are_known(rate: int, points: tuple[Point, ...]) -> None:
     """IPFIX in ms, timeouts of 1 s and 0.5 s: to 2 ms unsampled and to 20 ms at 1 in 4,096."""
