@@ -21,7 +21,7 @@ from urllib.request import urlopen
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
-from playwright.sync_api import Browser, Page, Response, sync_playwright
+from playwright.sync_api import Browser, Page, Response, expect, sync_playwright
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowprism.service.access.access_settings import AccessSettings
@@ -45,6 +45,9 @@ PIECE_S = 0.1
 MOST_TABS = 120
 FOCUSED = "((one) => (one.labels?.[0] ?? one).textContent.trim())(document.activeElement)"
 Theme = Literal["light", "dark"]
+
+# What a page is expected to show comes within a second, but not on a machine that is busy with other things.
+expect.set_options(timeout=60_000)
 
 
 @contextmanager
