@@ -144,7 +144,7 @@ def database(folder: Path) -> Iterator[Path]:
     command = ["ovsdb-server", str(folder / "conf.db"), f"--remote=punix:{socket}", f"--unixctl={folder}/ctl"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
         try:
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while not socket.exists() and time.monotonic() < until:
                 time.sleep(0.02)
             typed(socket, "--no-wait", "init", "--", "add-br", "br0", "--", "add-br", "br1")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.capture.live.namespaces import Namespace
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Source(Protocol):
         """The next packets, or None after `timeout_s` without any."""
 
 
-def gathered(source: Source, count: int, patience_s: float = 10.0) -> Packets:
+def gathered(source: Source, count: int, patience_s: float = 60.0) -> Packets:
     """The next `count` packets, and any that come with them; fewer where they do not come in time."""
     parts, until = [np.empty(0, PACKET)], time.monotonic() + patience_s
     while sum(map(len, parts)) < count and time.monotonic() < until:
