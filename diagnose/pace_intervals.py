@@ -14,8 +14,9 @@ from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # Fewest iterations that make a period.
 SHORTEST = 3
-# Runs of iterations that chance makes as long in so many of its jobs are no period.
-CHANCE = 0.05
+# Runs that chance makes as long in so many jobs are no period: a window has a few hundred iterations of a job, and of
+# 10,000 healthy ones 0.3 may be called slow.
+CHANCE = 0.01
 # Iterations of which one moves less than this share of the other's bytes do other work.
 LIKE_WORK = 0.8
 # A single iteration is slow beyond so many times the distance from the 10th to the 30th percentile: 0.76 sigma each.
@@ -79,9 +80,10 @@ def split_intervals(
     2. Optimal partitioning of the logarithm (Jackson et al. 2005, squared error, penalty by the noise); neighbours
        whose medians lie within four standard errors or half of `least_ratio` are one period. Iterations at a
        boundary, which the filter may have moved, go to the period they are more alike.
-    3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise, and is no run of chance: by
-       what the iterations of the baseline show, fewer than one in twenty jobs would have such a one. Only periods of
-       like work are compared: evaluations pass forward only and are quicker for that, larger batches take longer.
+    3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise, and neither is a run of
+       chance: by what the iterations of the longer of the two show, one in a hundred jobs would have such a one. Only
+       periods of like work are compared: evaluations pass forward only and are quicker for that, larger batches take
+       longer.
 
     Args:
         edges_ns: (iterations,) end of each iteration.
@@ -112,7 +114,7 @@ def split_intervals(
         baseline = np.concatenate([np.arange(*spans[n]) for n in fastest])
         ratio = value / float(np.median(durations[baseline]))
         beyond = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a))
-        chance = _chance(durations, (a, b), baseline) if beyond else 1.0
+        chance = _chance(durations, np.arange(a, b), baseline) if beyond else 1.0
         part = _interval(known, ends, (a, b), value)
         slow = replace(part, baseline=tuple(known[baseline].tolist()), slowdown_ratio=ratio, chance=chance)
         found.append(slow if chance <= CHANCE else part)
@@ -126,19 +128,20 @@ def _interval(known: Int, ends: Int, span: tuple[int, int], duration_ns: float) 
     return PaceInterval(first, last, duration_ns, (), 1.0, left_out=tuple(left_out.tolist()))
 
 
-def _chance(durations: Float, span: tuple[int, int], baseline: Int) -> float:
-    """How many runs of the baseline's kind chance makes in a job that are as long as the iterations [a, b).
+def _chance(durations: Float, slow: Int, baseline: Int) -> float:
+    """How many runs chance makes in a job that are as far off as the slow iterations are from the baseline.
 
-    The share of the baseline's iterations that are as long as each (beyond its longest: with an exponential tail, as
-    many times as unlikely as it lies further from the median) is a probability; Fisher's method combines them.
+    One may begin anywhere. The larger set shows what is usual. The share of its iterations that are as long as each of
+    the smaller one, or as short, is a probability; beyond its last it has an exponential tail, as many times as
+    unlikely as an iteration lies further from the median. Fisher's method combines them.
     """
-    usual = np.sort(durations[baseline])
-    own = durations[span[0] : span[1]]
-    longer = (len(usual) - np.searchsorted(usual, own) + 1) / (len(usual) + 1)
+    longer, few, many = (1, slow, baseline) if len(slow) <= len(baseline) else (-1, baseline, slow)
+    usual, own = np.sort(longer * durations[many]), longer * durations[few]
+    as_far = (len(usual) - np.searchsorted(usual, own) + 1) / (len(usual) + 1)
     middle = float(np.median(usual))
-    beyond = np.maximum((own - middle) / max(float(usual[-1]) - middle, 0.001 * middle), 1.0)
-    unlikely = float((-np.log(longer) * np.where(longer * (len(usual) + 1) < 2, beyond, 1.0)).sum())
-    runs = len(durations) / len(own)
+    beyond = np.maximum((own - middle) / max(float(usual[-1]) - middle, 0.001 * abs(middle)), 1.0)
+    unlikely = float((-np.log(as_far) * np.where(as_far * (len(usual) + 1) < 2, beyond, 1.0)).sum())
+    runs = len(durations) - len(own) + 1
     return float(gammaincc(len(own), unlikely)) * runs
 
 

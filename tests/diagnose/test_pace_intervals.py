@@ -218,3 +218,22 @@ def test_iterations_that_end_at_once_are_no_measure() -> None:
     """Where most edges fall on one instant, nothing stands out from their distance, which is none."""
     edges = np.sort(np.concatenate([np.zeros(12, np.int64), np.arange(1, 5) * 1_000_000_000]))
     assert find_sporadic(edges, [PaceInterval(1, len(edges) - 1, 0.0, (), 1.0)], LEAST) is None
+
+
+@pytest.mark.parametrize("count", [200, 400])
+def test_runs_of_spikes_are_no_period(count: int) -> None:
+    """One iteration in eight is 5 to 11 % longer, so that a long job has some in a row: 19 and 28 jobs were slow."""
+    found = 0
+    for seed in range(150):
+        random = np.random.default_rng([seed, count])
+        usual = 2.28 * np.exp(random.normal(0, 0.006, count))
+        spikes = (random.random(count) < 0.12) * random.choice([0.12, 0.23, 0.25], count)
+        found += any(slow for *_, slow in split((usual + spikes).tolist()))
+    assert found <= 1
+
+
+def test_a_quick_run_is_judged_by_the_long_rest() -> None:
+    """Some quick iterations in a row are chance; beyond the reach of the others they are the job at its best."""
+    varied = np.random.default_rng(2).uniform(0.46, 0.61, 394).tolist()
+    assert not any(slow for *_, slow in split([*varied, 0.468, 0.463, 0.47, 0.465, 0.469, 0.466]))
+    assert [slow for *_, slow in split([*varied, *[0.40] * 6])] == [True, False]
