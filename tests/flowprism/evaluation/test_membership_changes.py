@@ -22,7 +22,13 @@ def test_a_change_is_reported_with_kind_places_and_downtime(kind: str, number: i
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), [("checkpoint", 1), ("feed gap", 1), ("exporter restart", 1), ("address reuse", 0)]
+    ("kind", "number"),
+    [
+        ("checkpoint", 1),
+        ("feed gap", 1),
+        ("exporter restart", 1),
+        pytest.param("address reuse", 0, marks=pytest.mark.slow),  # as test_sampled_changes shows of samples
+    ],
 )
 def test_what_looks_like_a_change_is_none(kind: str, number: int) -> None:
     """A pause, a hole of the feed, an exporter away for a while, another job on the same hosts."""

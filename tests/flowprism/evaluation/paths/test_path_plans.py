@@ -1,8 +1,11 @@
 """Plans of paths through simulation, the exported file and simulation again, and what the family makes of them."""
 
+import pytest
+
 from flowprism.evaluation.paths.path_plans import PathOutcome, figures, outcomes_text, run_path_case
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_applied_removes_every_collision() -> None:
     """All true collisions and no other are reported; ports lead where they should; iterations are as without any."""
     found = run_path_case(9)
