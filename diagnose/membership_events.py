@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from datamodel.cluster.inventory import StageRole
 from datamodel.reconstructed.streams import Int
-from datamodel.reports.findings import Event, Membership, Place, StageRole
+from datamodel.reports.findings import Event, Membership, Place
 from datamodel.reports.layout import GROUP_KINDS, Groups, Layout
 from reconstruct.membership.interruption import Interruption, find_interruption
 from reconstruct.membership.member_changes import ChangeKind, MemberChange
@@ -76,7 +77,7 @@ def _place(grid: Grid, endpoint: int, holder: int, replaced: int | None) -> Plac
         dp=_index(grid, "dp", holder) if grid.layout.dp is not None else None,
         pp=stage,
         tp=_index(grid, "tp", holder) if grid.layout.tp is not None else None,
-        role=_role(stage, grid.layout.pp),
+        role=stage_role(stage, grid.layout.pp),
     )
 
 
@@ -84,14 +85,15 @@ def _beside_peers(grid: Grid, endpoint: int, change: MemberChange) -> Place:
     """The stage of one who left no successor: a replica leaves as a whole, so that peers who stay are of its stage."""
     stages = Counter(grid.stage[p] for p in change.peers.get(endpoint, ()) if p in grid.stage)
     stage = min(stages, key=lambda s: (-stages[s], s)) if stages and grid.layout.pp is not None else None
-    return Place(endpoint=grid.addresses[endpoint], pp=stage, role=_role(stage, grid.layout.pp))
+    return Place(endpoint=grid.addresses[endpoint], pp=stage, role=stage_role(stage, grid.layout.pp))
 
 
 def _index(grid: Grid, kind: str, endpoint: int) -> int | None:
     return next((list(g).index(endpoint) for g in grid.groups.get(kind, ()) if endpoint in g), None)
 
 
-def _role(stage: int | None, stages: int | None) -> StageRole | None:
+def stage_role(stage: int | None, stages: int | None) -> StageRole | None:
+    """Return what a stage is to its pipeline; None where either number is not known."""
     if stage is None or stages is None:
         return None
     if stages == 1:

@@ -67,12 +67,21 @@ class Endpoint(Document):
         return own + self.links
 
 
+StageRole = Literal["only", "first", "middle", "last"]  # of a pipeline's stage
+
+
 class Host(Document):
     """A machine, its NICs, and the address its sFlow agent uses where that is none of theirs."""
 
     name: str
     endpoints: tuple[Endpoint, ...] = ()
     agent: Address | None = None
+    standby: bool = Field(
+        default=False, description="kept free to take another's place; with any, unmarked ones are not proposed"
+    )
+    warmed_roles: tuple[StageRole, ...] = Field(
+        default=(), description="of the pipeline stages that a standby holds compiled programs or weights for"
+    )
 
 
 class Switch(Document):

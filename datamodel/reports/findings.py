@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from datamodel.cluster.inventory import StageRole
 from datamodel.document import Document
 from datamodel.reports.layout import Groups
 
@@ -13,7 +14,6 @@ FindingKind = Literal["straggler", "slow_link", "slow_uplink", "hang", "imbalanc
 Severity = Literal["info", "warning", "critical"]
 EventKind = Literal["start", "end", "restart", "checkpoint", "evaluation", "membership_change", "pause", "new_baseline"]
 ChangeKind = Literal["live_migration", "restart", "elastic"]
-StageRole = Literal["only", "first", "middle", "last"]
 SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.cluster.inventory import Host
+from datamodel.cluster.inventory import Host, StageRole
 from datamodel.reconstructed.streams import Float
-from datamodel.reports.findings import StageRole
 
 # Added load decides; the leaf where that is equal, and the role that a standby is warmed up for where that is too.
 LOAD, LEAF, ROLE = 100.0, 1.0, 0.01
@@ -42,8 +41,9 @@ class Standby:
 
 
 def idle_hosts(hosts: Sequence[Host], busy: frozenset[str], faulty: frozenset[str]) -> tuple[Host, ...]:
-    """Hosts in no job and with no open incident, by name."""
-    free = (host for host in hosts if host.endpoints and host.name not in busy | faulty)
+    """Hosts in no job and with no open incident, by name; where any are marked as standbys, only those."""
+    marked = [host for host in hosts if host.standby]
+    free = (host for host in marked or hosts if host.endpoints and host.name not in busy | faulty)
     return tuple(sorted(free, key=lambda host: host.name))
 
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from datamodel.cluster.inventory import Endpoint, Host
-from datamodel.reports.findings import StageRole
+from datamodel.cluster.inventory import Endpoint, Host, StageRole
 from diagnose.eviction.standby import UNFIT, Standby, Vacancy, assign_standbys, costs, fits, idle_hosts
 
 
@@ -34,6 +33,12 @@ def test_idle_is_who_trains_nowhere_and_has_no_incident() -> None:
     """By name; a host without NICs is none."""
     known = [host(3), host(1), host(2), host(0), Host(name="empty")]
     assert [one.name for one in idle_hosts(known, frozenset({"h0"}), frozenset({"h2"}))] == ["h1", "h3"]
+
+
+def test_where_some_are_marked_the_others_are_kept_for_something_else() -> None:
+    """A marked one that is busy or faulty is no standby all the same."""
+    known = [host(0), *(host(n).model_copy(update={"standby": True}) for n in (1, 2, 3))]
+    assert [one.name for one in idle_hosts(known, frozenset({"h1"}), frozenset({"h2"}))] == ["h3"]
 
 
 def test_load_comes_before_the_leaf_and_the_leaf_before_the_role() -> None:

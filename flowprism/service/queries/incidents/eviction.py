@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from datamodel.cluster.inventory import Host, Inventory
+from datamodel.cluster.inventory import Host, Inventory, StageRole
 from datamodel.durations import HOUR_NS
 from datamodel.errors import FlowprismError
 from datamodel.reports.eviction import EvictionAdvice
@@ -17,13 +17,14 @@ from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import JobRecord
 from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow_host
 from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts
+from diagnose.membership_events import stage_role
 from flowprism.eviction_plans.plans import eviction_plans
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.incidents.incident_records import incidents
 from storage.database.jobs.overview import events
-from storage.database.scans.scan_records import job, jobs
+from storage.database.scans.scan_records import job, jobs, layouts
 
 _MOST_EVENTS = 2_000
 _MOST_JOBS = 100_000
@@ -102,7 +103,26 @@ def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host
     leavers = [one for one in known.hosts if one.name in blamed | {host}]
     busy = frozenset(name for one in lately for name in one.hosts)
     free = idle_hosts(known.hosts, busy, _faulty(known.hosts, opened))
-    return assign_standbys([Vacancy(one) for one in leavers], [Standby(one, {}) for one in free]).get(host)
+    roles = _stage_roles(stores, lately) if any(one.warmed_roles for one in free) else {}
+    vacancies = [Vacancy(one, _only({roles.get(nic.all_addresses[0]) for nic in one.endpoints})) for one in leavers]
+    standbys = [Standby(one, {}, frozenset(one.warmed_roles)) for one in free]
+    return assign_standbys(vacancies, standbys).get(host)
+
+
+def _stage_roles(stores: Stores, lately: Sequence[JobRecord]) -> dict[str, StageRole | None]:
+    """Endpoint -> what its stage is to its pipeline, by the newest layout of each job."""
+    newest = [found[0] for one in lately if (found := layouts(stores.database, one.id))]
+    return {
+        endpoint: stage_role(stage, len(chain))
+        for one in newest
+        for chain in one.groups.pp
+        for stage, endpoint in enumerate(chain)
+    }
+
+
+def _only(roles: set[StageRole | None]) -> StageRole | None:
+    """The role that all have; None where they differ."""
+    return roles.pop() if len(roles) == 1 else None
 
 
 def _faulty(hosts: Sequence[Host], opened: Sequence[Incident]) -> frozenset[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
-from datamodel.cluster.inventory import Host, Inventory
+from datamodel.cluster.inventory import Host, Inventory, StageRole
 from datamodel.reports.findings import Event, Membership, Subject
 from datamodel.service.incidents import Incident
 from flowprism.service.queries.incidents.eviction import eviction_advice
@@ -13,6 +15,7 @@ from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert
 from storage.database.feed_statistics import inventory, save_inventory
 from storage.database.incidents.incident_records import incident_rows, incidents
+from storage.database.scans.scan_records import layouts
 from storage.database.tables import EVENTS, INCIDENTS
 
 EVERYBODY = Viewer("ann", "viewer", None)
@@ -98,6 +101,45 @@ def test_one_idle_host_takes_the_place_of_one_slow_host(own_demo: Stores) -> Non
     assert [(one.host, one.standby) for one in standbys if one is not None] == [
         (own.name, None), (other.name, "spare"),
     ]  # fmt: skip
+
+
+def test_marks_and_warmed_roles_of_the_inventory_choose_the_standby(own_demo: Stores) -> None:
+    """Of two that fit alike, the one that is warmed up for the leaver's stage; where one is marked, that one."""
+    found = open_incident(own_demo)
+    known = inventory(own_demo.database)
+    alone = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert known is not None
+    assert alone is not None
+    own = next(host for host in known.hosts if host.name == alone.host)
+    (layout, *_) = layouts(own_demo.database, found.job or "")
+    chain = next(one for one in layout.groups.pp if own.endpoints[0].all_addresses[0] in one)
+    roles: tuple[StageRole, StageRole] = ("first", "last")
+    role = roles[chain.index(own.endpoints[0].all_addresses[0])]
+    assert len(chain) == 2
+
+    def proposed(**marks: dict[str, object]) -> str | None:
+        nics = {
+            name: tuple(
+                nic.model_copy(update={"address": f"10.{name}.0.{n}", "addresses": ()})
+                for n, nic in enumerate(own.endpoints)
+            )
+            for name in ("98", "99")
+        }
+        spares = [
+            own.model_copy(update={"name": f"spare{name}", "endpoints": nics[name], **marks.get(f"spare{name}", {})})
+            for name in nics
+        ]
+        kept = known.model_copy(update={"hosts": (*known.hosts, *spares)})
+        save_inventory(own_demo.database, kept, "ann", found.seen_ns + S * next(times))
+        advice = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+        assert advice is not None
+        return advice.standby
+
+    times = count(1)
+    (other,) = set(roles) - {role}
+    assert proposed(spare98={"warmed_roles": (other,)}, spare99={"warmed_roles": (role,)}) == "spare99"
+    assert proposed(spare98={"warmed_roles": (role,)}, spare99={"warmed_roles": (other,)}) == "spare98"
+    assert proposed(spare98={"warmed_roles": (role,)}, spare99={"standby": True}) == "spare99"
 
 
 def leaves(host: Host) -> set[str | None]:
