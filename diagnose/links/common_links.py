@@ -35,7 +35,8 @@ def share_links(
         All findings in the order given, without those that are part of another; and the ids of those of one cable.
     """
     places = {f.id: _places(f, fabric) for f in findings if f.kind in {"slow_link", "slow_uplink"}}
-    cables = {id_: {c: p for c, p in of.items() if c in _cables(fabric)} for id_, of in places.items()}
+    between = {frozenset((link.a, link.b)) for link in fabric.links}
+    cables = {id_: {c: p for c, p in of.items() if c in between} for id_, of in places.items()}
     left = sorted((f for f in findings if cables.get(f.id)), key=lambda f: (f.start_ns, f.id))
     found: dict[str, Finding | None] = {}
     alike: list[frozenset[str]] = []
@@ -56,10 +57,6 @@ def share_links(
                 found[begun.id] = named[-1]
             alike.append(frozenset(f.id for f in named))
     return tuple(one for f in findings if (one := found.get(f.id, f)) is not None), alike
-
-
-def _cables(fabric: EndpointLocations) -> set[Cable]:
-    return {frozenset((link.a, link.b)) for link in fabric.links}
 
 
 def _places(finding: Finding, fabric: EndpointLocations) -> dict[Cable, float]:
