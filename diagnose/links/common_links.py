@@ -23,8 +23,9 @@ def share_links(
 
     A job with one stream over a cable cannot distinguish it from its sender's own link, which is likelier by itself.
     That two links fail at the same time is less likely by far than that one does. So findings of several jobs that
-    begin together and can be the same cable are that cable. Where it is a cable for certain, what a job loses later on
-    in streams over it is no second fault: jobs that share it meet otherwise in every iteration.
+    begin together and can be the same cable are that cable. Where it is a cable for certain, or that of several jobs,
+    what a job loses later on in streams over it is no second fault: jobs that share it meet otherwise in every
+    iteration.
 
     Args:
         findings: of all jobs.
@@ -42,9 +43,9 @@ def share_links(
     alike: list[frozenset[str]] = []
     while left:
         first, *others = left
-        certain = len(cables[first.id]) == len(places[first.id])
-        mates = [f for f in others if _together(first, f, periods_ns, certain=certain)]
-        group = _sharing(first, mates, cables)
+        group = _sharing(first, [f for f in others if _together(first, f, periods_ns)], cables)
+        if len(group) > 1 or len(cables[first.id]) == len(places[first.id]):
+            group = _with_later(group, others, cables)
         left = [f for f in others if f not in group]
         if len(group) > 1:
             probable = _joint([cables[f.id] for f in group])
@@ -71,11 +72,23 @@ def _places(finding: Finding, fabric: EndpointLocations) -> dict[Cable, float]:
     return found
 
 
-def _together(first: Finding, later: Finding, periods_ns: Mapping[str, int], *, certain: bool) -> bool:
-    """Whether two findings began together, or lie in each other's time: of one job, the first a cable for certain."""
-    if first.job == later.job:
-        return certain and (first.end_ns is None or later.start_ns < first.end_ns)
-    return later.start_ns - first.start_ns <= sum(periods_ns.get(f.job or "", 0) for f in (first, later))
+def _together(first: Finding, later: Finding, periods_ns: Mapping[str, int]) -> bool:
+    """Whether findings of two jobs began together."""
+    tolerance_ns = sum(periods_ns.get(f.job or "", 0) for f in (first, later))
+    return first.job != later.job and later.start_ns - first.start_ns <= tolerance_ns
+
+
+def _with_later(
+    group: Sequence[Finding], others: Sequence[Finding], cables: Mapping[str, Mapping[Cable, float]]
+) -> list[Finding]:
+    """Findings of one cable, with those that can be it, of the same jobs and in the time of theirs."""
+    found, able = list(group), set.intersection(*(set(cables[f.id]) for f in group))
+    for later in others:
+        during = any(f.job == later.job and (f.end_ns is None or later.start_ns < f.end_ns) for f in found)
+        if during and later not in found and able & cables[later.id].keys():
+            found.append(later)
+            able &= cables[later.id].keys()
+    return found
 
 
 def _sharing(first: Finding, mates: Sequence[Finding], cables: Mapping[str, Mapping[Cable, float]]) -> list[Finding]:

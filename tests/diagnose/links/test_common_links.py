@@ -108,3 +108,15 @@ def test_a_later_loss_over_a_cable_that_is_slow_is_part_of_its_finding() -> None
     assert shared(cable, after) == [("one", "slow_uplink", ("a",)), ("one", "slow_link", ("a", "n0"))]
     nic = finding("one", 10, NIC_OR_UPLINK)
     assert shared(nic, finding("one", 20, SWITCH)) == [("one", "slow_link", ("a", "n0")), ("one", "slow_link", ("a",))]
+
+
+def test_a_later_loss_of_one_of_several_jobs_is_part_of_their_cable() -> None:
+    """None of them could rule out its own link; together they can."""
+    one, two = finding("one", 10, NIC_OR_UPLINK), finding("two", 11, {("link", "a", "n1"): 0.8, ("switch", "a"): 0.2})
+    later = finding("two", 30, {("link", "a", "n1"): 0.9, ("switch", "a"): 0.1}, ratio=1.6)
+    found = share_links([one, two, later], PERIODS, PLACE)[0]
+    assert [(f.job, f.kind, f.slowdown_ratio) for f in found] == [
+        ("one", "slow_uplink", 1.3),
+        ("two", "slow_uplink", 1.6),
+    ]
+    assert shared(two, later) == [("two", "slow_link", ("a", "n1"))] * 2
