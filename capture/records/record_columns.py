@@ -171,7 +171,7 @@ def _sound(column: Column, data: pa.Array) -> Ints | None:
     """A column of whole numbers as it is, where every one of them can stand; None where each must be looked at."""
     if not pa.types.is_integer(data.type) or data.null_count or column.name in INTERFACES:
         return None
-    values: Ints = data.to_numpy(zero_copy_only=True)
+    values = _numpy(data)
     low, high = _limits(column)
     if len(values) and (int(values.min()) < low or int(values.max()) > high):
         return None
@@ -199,7 +199,17 @@ def _distinct(data: pa.Array) -> tuple[list[str], Ints]:
     else:
         encoded = pc.cast(_decoded(data), pa.string()).dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    return texts, np.asarray(encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False), np.int64)
+    return texts, _numpy(encoded.indices, len(texts)).astype(np.int64)
+
+
+def _numpy(whole: pa.Array, missing: int = 0) -> Ints:
+    """Whole numbers, with another for missing ones.
+
+    Not by `to_numpy`, nor `fill_null` where that is not needed: they import pandas where it is installed, for half a
+    second.
+    """
+    full = whole.fill_null(missing) if whole.null_count else whole
+    return np.asarray(np.from_dlpack(full)) if len(full) else np.zeros(0, np.int64)
 
 
 def _cast(data: pa.Array) -> tuple[Ints, Mask]:
@@ -217,7 +227,7 @@ def _cast(data: pa.Array) -> tuple[Ints, Mask]:
     else:
         data = pa.nulls(len(data), pa.int64())
     known = np.asarray(data.is_valid().to_numpy(zero_copy_only=False), np.bool_)
-    return np.array(data.fill_null(0).to_numpy(zero_copy_only=False), np.int64), known
+    return _numpy(data).copy(), known
 
 
 def _parsed(data: pa.Array, other: Callable[[str, int], int | None]) -> tuple[Ints, Mask]:
@@ -226,7 +236,7 @@ def _parsed(data: pa.Array, other: Callable[[str, int], int | None]) -> tuple[In
     digits = pc.fill_null(pc.match_substring_regex(data, _INT64), False)
     numeric = pc.if_else(digits, data, pa.scalar(None, data.type)).cast(pa.int64())
     known = np.asarray(digits.to_numpy(zero_copy_only=False), np.bool_)
-    values = np.array(numeric.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+    values = _numpy(numeric).copy()
     if not known.all():
         texts, places = _distinct(pc.if_else(digits, pa.scalar(None, data.type), data))
         rows = np.bincount(places, minlength=len(texts) + 1)
