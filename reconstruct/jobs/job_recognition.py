@@ -29,7 +29,7 @@ from reconstruct.membership.successors import with_successors
 from reconstruct.numeric.ragged_arrays import by_label, offsets_of
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.answered_messages import are_answered
-from reconstruct.periods.byte_period import StreamPeriods, find_periods
+from reconstruct.periods.byte_period import OFTEN, StreamPeriods, find_periods
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined, members
 from reconstruct.periods.cycles_in_turn import MOST_CYCLES, count_cycles_in_turn
 from reconstruct.periods.folding import RECURRENCE
@@ -462,7 +462,9 @@ def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Jo
     inside = inside[np.isin(streams.src[inside], job.endpoints) & np.isin(streams.dst[inside], job.endpoints)]
     whole = align_in_time(streams, inside.tolist(), job.edges_ns)
     rest = np.setdiff1d(inside, np.array([f.stream for f in whole], np.int64))
-    return replace(job, followers=(*whole, *align_for_life(streams, rest, job.edges_ns)))
+    # One message in each of three iterations is chance for one stream in five (3! / 3^3), in each of eight for one in
+    # four hundred.
+    return replace(job, followers=(*whole, *align_for_life(streams, rest, job.edges_ns, OFTEN)))
 
 
 def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:

@@ -57,7 +57,9 @@ def align_in_time(streams: Streams, candidates: Iterable[int], edges_ns: Int) ->
     return tuple(f for f in found if f is not None)
 
 
-def align_for_life(streams: Streams, some: Int, edges_ns: Int) -> list[TimeAlignedStream]:
+def align_for_life(
+    streams: Streams, some: Int, edges_ns: Int, fewest: int = FEWEST_ITERATIONS
+) -> list[TimeAlignedStream]:
     """Cut streams that live for some of a job's iterations, but not for all, if they keep its beat in these.
 
     A connection that was replaced, or one of an endpoint that left or joined, is one. What is sent once is none: a copy
@@ -67,12 +69,13 @@ def align_for_life(streams: Streams, some: Int, edges_ns: Int) -> list[TimeAlign
         streams: data rows by connection.
         some: stream numbers.
         edges_ns: (iterations,) end of each iteration of the job, which iterations are counted by.
+        fewest: iterations that a stream has to live for.
     """
-    spans = _part_time(streams, some, edges_ns)
+    spans = _part_time(streams, some, edges_ns, fewest)
     return [f for n, own in spans if (f := _aligned(streams, n, edges_ns, own)) is not None]
 
 
-def _part_time(streams: Streams, some: Int, edges_ns: Int) -> list[tuple[int, slice]]:
+def _part_time(streams: Streams, some: Int, edges_ns: Int, fewest: int) -> list[tuple[int, slice]]:
     """Streams that live for some iterations but not for all, and the iterations that each lives for."""
     if not len(some):
         return []
@@ -81,7 +84,7 @@ def _part_time(streams: Streams, some: Int, edges_ns: Int) -> list[tuple[int, sl
     until_ns = np.maximum.reduceat(streams.end_ns[rows], offsets[:-1])
     first = np.searchsorted(edges_ns, streams.start_ns[streams.offsets[some]], side="right")
     last = np.searchsorted(edges_ns, until_ns + half, side="right")
-    own = np.flatnonzero((last - first >= FEWEST_ITERATIONS) & (last - first < len(edges_ns)))
+    own = np.flatnonzero((last - first >= fewest) & (last - first < len(edges_ns)))
     return [(int(some[n]), slice(int(first[n]), int(last[n]))) for n in own.tolist()]
 
 
