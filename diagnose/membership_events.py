@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datamodel.cluster.inventory import StageRole
 from datamodel.reconstructed.streams import Int
 from datamodel.reports.findings import Event, Membership, Place
 from datamodel.reports.layout import GROUP_KINDS, Groups, Layout
+from diagnose.eviction.standby import stage_role
 from reconstruct.membership.interruption import Interruption, find_interruption
 from reconstruct.membership.member_changes import ChangeKind, MemberChange
 
@@ -90,15 +90,6 @@ def _beside_peers(grid: Grid, endpoint: int, change: MemberChange) -> Place:
 
 def _index(grid: Grid, kind: str, endpoint: int) -> int | None:
     return next((list(g).index(endpoint) for g in grid.groups.get(kind, ()) if endpoint in g), None)
-
-
-def stage_role(stage: int | None, stages: int | None) -> StageRole | None:
-    """Return what a stage is to its pipeline; None where either number is not known."""
-    if stage is None or stages is None:
-        return None
-    if stages == 1:
-        return "only"
-    return "first" if stage == 0 else "last" if stage == stages - 1 else "middle"
 
 
 def _touched(grid: Grid, change: MemberChange) -> Groups:

@@ -40,6 +40,15 @@ class Standby:
     roles: frozenset[StageRole] = frozenset()
 
 
+def stage_role(stage: int | None, stages: int | None) -> StageRole | None:
+    """Return what a stage is to its pipeline; None where either number is not known."""
+    if stage is None or stages is None:
+        return None
+    if stages == 1:
+        return "only"
+    return "first" if stage == 0 else "last" if stage == stages - 1 else "middle"
+
+
 def idle_hosts(hosts: Sequence[Host], busy: frozenset[str], faulty: frozenset[str]) -> tuple[Host, ...]:
     """Hosts in no job and with no open incident, by name; where any are marked as standbys, only those."""
     marked = [host for host in hosts if host.standby]

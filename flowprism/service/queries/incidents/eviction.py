@@ -16,8 +16,7 @@ from datamodel.service.filters import EventFilter
 from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import JobRecord
 from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow_host
-from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts
-from diagnose.membership_events import stage_role
+from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts, stage_role
 from flowprism.eviction_plans.plans import eviction_plans
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.stores import Stores
