@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -23,6 +24,8 @@ from datamodel.reconstructed.streams import Int
 IMPORT = re.compile(r"^from reconstruct\.([a-z_.]+) import", re.MULTILINE)
 P = ParamSpec("P")
 R = TypeVar("R")
+# What is switched on for one thread is for all.
+_ONE_AT_A_TIME = threading.RLock()
 # One value serves every row: its index is 0, whatever the row's.
 ONE_FOR_ALL = 0
 ONE_EACH = -1
@@ -59,11 +62,12 @@ def always_compiled(function: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def _switched_on() -> Iterator[None]:
     config: Any = numba.config  # its names are made at run time
-    switched_off, config.DISABLE_JIT = config.DISABLE_JIT, 0
-    try:
-        yield
-    finally:
-        config.DISABLE_JIT = switched_off
+    with _ONE_AT_A_TIME:
+        switched_off, config.DISABLE_JIT = config.DISABLE_JIT, 0
+        try:
+            yield
+        finally:
+            config.DISABLE_JIT = switched_off
 
 
 @lru_cache
