@@ -100,17 +100,15 @@ def _fitting(
     """Parts of chains that are a whole chain together, where each fits one other only."""
     first_stage = [_first_stage(part, mates, stage) for part in parts]
     rail = {e: seats[e].rail if e in seats else None for part in parts for e in part}
+    behind: dict[tuple[int, int | None], list[int]] = {}
+    for m, then in enumerate(parts):
+        if then[0] in silent and first_stage[m] in {None, stages - len(then)}:
+            behind.setdefault((len(then), rail[then[0]]), []).append(m)
     fits = [
         (n, m)
         for n, first in enumerate(parts)
-        for m, then in enumerate(parts)
-        if n != m
-        and len(first) + len(then) == stages
-        and first[-1] in silent
-        and then[0] in silent
-        and rail[first[-1]] == rail[then[0]]
-        and first_stage[n] in {None, 0}
-        and first_stage[m] in {None, len(first)}
+        if first[-1] in silent and first_stage[n] in {None, 0}
+        for m in [m for m in behind.get((stages - len(first), rail[first[-1]]), ())[:3] if m != n][:2]
     ]
     often = Counter(n for pair in fits for n in pair)
     return [(parts[n], parts[m]) for n, m in fits if often[n] == often[m] == 1]

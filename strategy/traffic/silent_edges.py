@@ -115,7 +115,8 @@ def _closing(edges: TrafficEdges, own: Int, unreported: Int, host: Int, place: M
     if not any(_may_be_one(*pair) for pair in combinations(short, 2)):
         rings += [[(first, last)] for _, first, last in rest]
     ends = [(one[1], other[0]) for ring in rings for one, other in pairwise([*ring, ring[0]])]
-    like = np.full(len(ends), own[head[0]] if len(head) else 0)
+    edge_from = dict(zip(src[head].tolist(), own[head].tolist(), strict=True))
+    like = np.array([edge_from[ring[0][0]] for ring in rings for _ in ring], np.int64)
     return np.array(ends, np.int64).reshape(-1, 2).T, like
 
 
