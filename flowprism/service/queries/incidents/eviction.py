@@ -23,7 +23,7 @@ from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.incidents.incident_records import incidents
 from storage.database.jobs.overview import events
-from storage.database.scans.scan_records import job, jobs, layouts
+from storage.database.scans.scan_records import job, jobs, newest_groups
 
 _MOST_EVENTS = 2_000
 _MOST_JOBS = 100_000
@@ -110,18 +110,21 @@ def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host
 
 def _stage_roles(stores: Stores, lately: Sequence[JobRecord]) -> dict[str, StageRole | None]:
     """Endpoint -> what its stage is to its pipeline, by the newest layout of each job."""
-    newest = [found[0] for one in lately if (found := layouts(stores.database, one.id))]
+    in_order = sorted(lately, key=lambda one: (one.last_seen_ns, one.id))
+    groups = newest_groups(stores.database, [one.id for one in in_order])
     return {
         endpoint: stage_role(stage, len(chain))
-        for one in newest
-        for chain in one.groups.pp
+        for one in in_order
+        if one.id in groups
+        for chain in groups[one.id].pp
         for stage, endpoint in enumerate(chain)
     }
 
 
 def _only(roles: set[StageRole | None]) -> StageRole | None:
-    """The role that all have; None where they differ."""
-    return roles.pop() if len(roles) == 1 else None
+    """The role of all that have one; None where they differ."""
+    known = [role for role in roles if role is not None]
+    return known[0] if len(known) == 1 else None
 
 
 def _faulty(hosts: Sequence[Host], opened: Sequence[Incident]) -> frozenset[str]:

@@ -9,7 +9,7 @@ import pytest
 from datamodel.cluster.inventory import Host, Inventory, StageRole
 from datamodel.reports.findings import Event, Membership, Subject
 from datamodel.service.incidents import Incident
-from flowprism.service.queries.incidents.eviction import eviction_advice
+from flowprism.service.queries.incidents.eviction import _only, eviction_advice
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert
@@ -140,6 +140,7 @@ def test_marks_and_warmed_roles_of_the_inventory_choose_the_standby(own_demo: St
     assert proposed(spare98={"warmed_roles": (other,)}, spare99={"warmed_roles": (role,)}) == "spare99"
     assert proposed(spare98={"warmed_roles": (role,)}, spare99={"warmed_roles": (other,)}) == "spare98"
     assert proposed(spare98={"warmed_roles": (role,)}, spare99={"standby": True}) == "spare99"
+    assert _only({role, None}) == role  # a NIC that is not part of the pipeline has none
 
 
 def leaves(host: Host) -> set[str | None]:
