@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
@@ -12,6 +13,9 @@ from datamodel.reports.findings import Evidence, Finding, Subject, Suspect
 from diagnose.finding_text import finding_id, gbps, listed, percent, severity
 from diagnose.options import MODEL
 
+LEAST_PROBABILITY = 1e-4  # suspects' probabilities have four digits
+SLOW = {"slow_link", "slow_uplink"}
+COLLISION = "ecmp_collision"  # a cable that the job's own streams fill: not a slow one, whoever else passes it
 # The cable between two switches; several between the same two are alike.
 Cable: TypeAlias = frozenset[str]
 
@@ -35,7 +39,7 @@ def share_links(
     Returns:
         All findings in the order given, without those that are part of another; and the ids of those of one cable.
     """
-    places = {f.id: _places(f, fabric) for f in findings if f.kind in {"slow_link", "slow_uplink"}}
+    places = {f.id: _places(f, fabric) for f in findings if f.kind in SLOW and f.cause != COLLISION}
     between = {frozenset((link.a, link.b)) for link in fabric.links}
     cables = {id_: {c: p for c, p in of.items() if c in between} for id_, of in places.items()}
     left = sorted((f for f in findings if cables.get(f.id)), key=lambda f: (f.start_ns, f.id))
@@ -54,7 +58,7 @@ def share_links(
             for job, own in groupby(sorted(group, key=lambda f: (f.job or "", f.start_ns)), key=lambda f: f.job):
                 begun, *later = own
                 found |= dict.fromkeys((f.id for f in later), None)
-                named.append(_restated(begun, later, probable, jobs - {job}, fabric))
+                named.append(_restated(begun, later, probable, jobs - {job}, _subject(group, probable, fabric), fabric))
                 found[begun.id] = named[-1]
             alike.append(frozenset(f.id for f in named))
     return tuple(one for f in findings if (one := found.get(f.id, f)) is not None), alike
@@ -75,7 +79,16 @@ def _places(finding: Finding, fabric: EndpointLocations) -> dict[Cable, float]:
 def _together(first: Finding, later: Finding, periods_ns: Mapping[str, int]) -> bool:
     """Whether findings of two jobs began together."""
     tolerance_ns = sum(periods_ns.get(f.job or "", 0) for f in (first, later))
-    return first.job != later.job and later.start_ns - first.start_ns <= tolerance_ns
+    return first.job != later.job and later.start_ns - first.start_ns <= tolerance_ns and not _apart(first, later)
+
+
+def _apart(one: Finding, other: Finding) -> bool:
+    """Whether two findings are known to be different cables between the same two switches."""
+    subjects = [f.subject for f in (one, other)]
+    if any(s.type != "link" or s.a_port is None for s in subjects):
+        return False
+    ends, another = ({(s.ids[0], s.a_port), (s.ids[-1], s.b_port)} for s in subjects)
+    return {name for name, _ in ends} == {name for name, _ in another} and ends != another
 
 
 def _with_later(
@@ -84,18 +97,23 @@ def _with_later(
     """Findings of one cable, with those that can be it, of the same jobs and in the time of theirs."""
     found, able = list(group), set.intersection(*(set(cables[f.id]) for f in group))
     for later in others:
-        during = any(f.job == later.job and (f.end_ns is None or later.start_ns < f.end_ns) for f in found)
-        if during and later not in found and able & cables[later.id].keys():
+        own = [f for f in found if f.job == later.job and f.start_ns < later.start_ns]
+        during = any(f.end_ns is None or later.start_ns < f.end_ns for f in own)
+        if during and not any(_apart(f, later) for f in found) and able & cables[later.id].keys():
             found.append(later)
             able &= cables[later.id].keys()
     return found
 
 
 def _sharing(first: Finding, mates: Sequence[Finding], cables: Mapping[str, Mapping[Cable, float]]) -> list[Finding]:
-    """A finding and those that can be the same cable as it: the cable of most, of these the likeliest."""
+    """A finding and those that can be the same cable as it, one of each job: the cable of most, then the likeliest."""
 
     def able(cable: Cable) -> list[Finding]:
-        return [first, *(f for f in mates if cable in cables[f.id])]
+        likeliest: dict[str | None, Finding] = {}
+        for f in sorted(mates, key=lambda f: -cables[f.id].get(cable, 0.0)):
+            if cable in cables[f.id]:
+                likeliest.setdefault(f.job, f)
+        return [first, *(f for f in mates if f in likeliest.values())]
 
     def likely(cable: Cable) -> tuple[int, float, list[str]]:
         group = able(cable)
@@ -106,9 +124,9 @@ def _sharing(first: Finding, mates: Sequence[Finding], cables: Mapping[str, Mapp
 
 def _joint(each: Sequence[Mapping[Cable, float]]) -> dict[Cable, float]:
     """Probability of each cable that all findings can be, the likeliest first."""
-    weight = {c: 1.0 for c in each[0] if all(c in one for one in each)}
-    for one in each:
-        weight = {c: w * one[c] for c, w in weight.items()}
+    shared = [c for c in each[0] if all(c in one for one in each)]
+    log = {c: sum(math.log(max(one[c], LEAST_PROBABILITY)) for one in each) for c in shared}
+    weight = {c: math.exp(one - max(log.values())) for c, one in log.items()}
     ordered = sorted(weight, key=lambda c: (-weight[c], sorted(c)))
     likely = [c for c in ordered if weight[c] * MODEL.rival_odds >= weight[ordered[0]]]
     return {c: weight[c] / sum(weight[n] for n in likely) for c in likely}
@@ -119,12 +137,12 @@ def _restated(
     later: Sequence[Finding],
     probable: Mapping[Cable, float],
     others: set[str | None],
+    subject: Subject,
     fabric: EndpointLocations,
 ) -> Finding:
     """A finding as a slow cable, with what the same job lost over it later on."""
     every = [finding, *later]
-    links = [next(n for n in fabric.links if {n.a, n.b} == cable) for cable in probable]
-    subject, ratio = _subject(links, fabric), max(f.slowdown_ratio for f in every)
+    links, ratio = _links(probable, fabric), max(f.slowdown_ratio for f in every)
     names = listed(tuple(f"{link.a} - {link.b}" for link in links))
     rates = next((e for f in every for e in f.evidence if " > " in e.where and e.unit == "bit/s"), None)
     pace = f": {rates.where} at {gbps(rates.value)} instead of {gbps(rates.baseline)}" if rates else ""
@@ -157,11 +175,22 @@ def _restated(
     )
 
 
-def _subject(links: Sequence[Link], fabric: EndpointLocations) -> Subject:
-    """The cable, or the switch that holds most of the cables, one with endpoints rather than another."""
-    if len(links) == 1 and sum({n.a, n.b} == {links[0].a, links[0].b} for n in fabric.links) == 1:
-        (link,) = links
-        return Subject(type="link", ids=(link.a, link.b), a_port=link.a_port, b_port=link.b_port)
+def _links(probable: Mapping[Cable, float], fabric: EndpointLocations) -> list[Link]:
+    """One link of each cable."""
+    return [next(n for n in fabric.links if {n.a, n.b} == cable) for cable in probable]
+
+
+def _subject(group: Sequence[Finding], probable: Mapping[Cable, float], fabric: EndpointLocations) -> Subject:
+    """The cable that all are certain of; else the only one; else the switch that holds most, rather with endpoints."""
+    certain = {f.subject for f in group if f.subject.type == "link" and f.subject.a_port is not None}
+    links = _links(probable, fabric)
+    if len(links) == 1:
+        same = {one for one in certain if {*one.ids} == {links[0].a, links[0].b}}
+        if len(same) == 1:
+            return same.pop()
+        if sum({n.a, n.b} == {links[0].a, links[0].b} for n in fabric.links) == 1:
+            (link,) = links
+            return Subject(type="link", ids=(link.a, link.b), a_port=link.a_port, b_port=link.b_port)
     leaves = set(fabric.switch.values())
     ends = [end for link in links for end in (link.a, link.b)]
     return Subject(type="switch", ids=(max(sorted(set(ends)), key=lambda end: (ends.count(end), end in leaves)),))

@@ -70,12 +70,13 @@ def reclassify_contention(
         return tuple(findings)
     owner = _owners(streams, list(jobs.values()))
     over = _over_uplinks(streams, fabric, paths)
-    named = {
-        f.id: _relabelled(f, list(jobs), streams, owner, over) if f.kind == "slow_uplink" and f.job in jobs else f
+    named = [
+        _relabelled(f, list(jobs), streams, owner, over) if f.kind == "slow_uplink" and f.job in jobs else f
         for f in findings
-    }
-    slow = {n for group in alike if any(named[n].kind != "contention" for n in group & named.keys()) for n in group}
-    return tuple(f if f.id in slow else named[f.id] for f in findings)
+    ]
+    alone = {f.id for f, now in zip(findings, named, strict=True) if now.kind != "contention"}
+    slow = {n for group in alike if group & alone for n in group}
+    return tuple(f if f.id in slow else now for f, now in zip(findings, named, strict=True))
 
 
 def _over_uplinks(streams: Streams, fabric: EndpointLocations, paths: Paths | None) -> dict[str, Bool]:

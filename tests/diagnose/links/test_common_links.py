@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeAlias
 
 import pytest
@@ -120,3 +121,47 @@ def test_a_later_loss_of_one_of_several_jobs_is_part_of_their_cable() -> None:
         ("two", "slow_uplink", 1.6),
     ]
     assert shared(two, later) == [("two", "slow_link", ("a", "n1"))] * 2
+
+
+CERTAIN: Suspects = {("link", "a", "s1"): 1.0}
+
+
+def at_port(found: Finding, port: int) -> Finding:
+    """A certain cable, by its port of leaf `a`."""
+    return found.model_copy(update={"subject": found.subject.model_copy(update={"a_port": port, "b_port": 1})})
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("2", "1")])
+def test_links_that_one_job_names_at_once_stay_apart(names: tuple[str, str]) -> None:
+    """Only what it loses later on in the time of a cable may be that cable, whatever the findings' ids."""
+    cable, link = finding("one", 10, CERTAIN, "slow_uplink"), finding("one", 10, NIC_OR_UPLINK)
+    found = [f.model_copy(update={"id": name}) for f, name in zip((cable, link), names, strict=True)]
+    assert share_links(found, PERIODS, PLACE)[0] == tuple(found)
+
+
+def test_a_cable_that_a_job_fills_itself_stays_what_it_is() -> None:
+    """Two jobs whose own streams meet on it: neither is a slow link."""
+    found = [
+        finding(job, 10, CERTAIN, "slow_uplink").model_copy(update={"cause": "ecmp_collision", "severity": "info"})
+        for job in ("one", "two")
+    ]
+    assert share_links(found, PERIODS, PLACE) == (tuple(found), [])
+
+
+def test_parallel_cables_keep_their_ports() -> None:
+    """One port for certain stays the subject; findings at two ports are two cables."""
+    links = tuple(Link(a="a", a_port=n, b="s1", b_port=n) for n in (1, 2))
+    place = replace(PLACE, links=links)
+    one, two = (finding(job, 10, CERTAIN, "slow_uplink") for job in ("one", "two"))
+    same, alike = share_links([at_port(one, 1), at_port(two, 1)], PERIODS, place)
+    assert [f.subject.a_port for f in same] == [1, 1]
+    assert len(alike) == 1
+    assert share_links([at_port(one, 1), at_port(two, 2)], PERIODS, place)[1] == []
+
+
+def test_suspects_of_no_weight_are_no_error() -> None:
+    """Probabilities have four digits, and many small ones multiply to nothing."""
+    unlikely: Suspects = {("link", "a", "n0"): 1.0, ("switch", "a"): 0.0}
+    later = [finding("one", 11 + n, unlikely) for n in range(200)]
+    found, _ = share_links([finding("one", 10, unlikely), finding("two", 10, unlikely), *later], PERIODS, PLACE)
+    assert found
