@@ -42,7 +42,7 @@ _BODY = {
         "required": True,
         "content": {
             "application/json": {"schema": {"$ref": "#/components/schemas/Inventory"}},
-            "application/yaml": {"schema": {"type": "string"}},
+            "application/yaml": {"schema": {"$ref": "#/components/schemas/Inventory"}},
         },
     }
 }
