@@ -197,6 +197,11 @@ class Visit:
         with self.page.expect_navigation():
             self.page.keyboard.press("Enter")
 
+    def choose(self, label: str, value: str) -> None:
+        """Choose from a list that filters at once, and wait for the page to which that leads."""
+        with self.page.expect_navigation():
+            self.page.get_by_label(label).select_option(value)
+
     def quiet(self) -> None:
         """Fail where anything was complained of, or asked for elsewhere."""
         assert self.console == []
