@@ -7,7 +7,7 @@ cable, and leaving it out would make others fuller. Where none of them is full, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -50,20 +50,24 @@ def _is_cable(ids: Sequence[str], ports: tuple[int | None, int | None], link: Li
     return ends == set(zip(ids, ports, strict=True))
 
 
-def explained(finding: Finding, ratios: Sequence[float | None], window_ns: tuple[int, int]) -> Finding | None:
+def explained(finding: Finding, ratios: Iterable[float | None], window_ns: tuple[int, int]) -> Finding | None:
     """The finding as what it is, where full links hold up all that passes its cables; None where they do not.
 
     Args:
         finding: a slow uplink.
-        ratios: `held_up_ratio` of each direction of its cables.
+        ratios: `held_up_ratio` of each direction of its cables; not asked for beyond the first that decides.
         window_ns: of the finding.
     """
-    known = [ratio for ratio in ratios if ratio is not None]
-    if min(known, default=0.0) < HELD_UP:
+    least: float | None = None
+    for ratio in ratios:
+        if ratio is not None and ratio < HELD_UP:
+            return None
+        least = min((one for one in (least, ratio) if one is not None), default=None)
+    if least is None:
         return None
     evidence = Evidence(
         metric="share of the time of sending in which a link on the way is full",
-        value=round(min(known), 4), baseline=HELD_UP, unit="", where="connections over the cables", window_ns=window_ns,
+        value=round(least, 4), baseline=HELD_UP, unit="", where="connections over the cables", window_ns=window_ns,
     )  # fmt: skip
     said = "Nothing is wrong with it: links that these flows pass are full."
     action = "Spread connections over the cables (`flowprism plan paths`), or place jobs apart; no cable is at fault."

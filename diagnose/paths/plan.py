@@ -164,7 +164,7 @@ def _suspected(
     left_out, refuted = set[int](), list[Finding]()
     for f, ways in suspects:
         window = f.start_ns, report.window.end_ns if f.end_ns is None else f.end_ns
-        ratios = [held_up_ratio(payloads, passes, bytes_per_s, cable, window) for cable in ways]
+        ratios = (held_up_ratio(payloads, passes, bytes_per_s, cable, window) for cable in ways)
         cleared = explained(f, ratios, window)
         if cleared is not None:
             refuted.append(cleared)

@@ -127,6 +127,13 @@ def test_suspected_cables_are_those_that_it_can_be(finding: Finding, numbers: li
     assert suspected_cables(finding, DirectedCables.of(LINKS)) == numbers
 
 
+def test_no_further_cable_is_asked_once_one_is_not_full() -> None:
+    """Each takes a pass over all records that share a link with it."""
+    asked = iter((0.5, 1.0))
+    assert explained(slow(Subject(type="switch", ids=("leaf2",))), asked, (3, 5)) is None
+    assert list(asked) == [1.0]
+
+
 @pytest.mark.parametrize(
     ("ratios", "cleared"),
     [((1.0, 0.9), True), ((None, 1.0), True), ((1.0, 0.5), False), ((None, None), False)],
