@@ -456,7 +456,7 @@ def _findings(
     begins_ns = {r.report.id: job.start_ns for r, job in zip(results, found.jobs, strict=True)}
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
     periods_ns = {r.report.id: round((r.report.period_s or 0.0) * 1e9) for r in results}
-    shared, alike = share_links([f for r in results for f in r.findings], periods_ns, scene.place)
+    shared, alike = share_links([f for r in results for f in r.findings], periods_ns, scene.place, names)
     located = reclassify_contention(shared, endpoints, scene.flow, scene.place, scene.paths, alike)
     return tuple(
         f.model_copy(update={"job": later, "end_ns": begins_ns[later] if f.end_ns is None else f.end_ns})

@@ -26,6 +26,11 @@ class Subject(Document):
     b_port: int | None = None
     group: str | None = Field(default=None, description="dp, pp ...: the kind of group, where type is group")
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Names that it shares with no other: parallel links between two switches differ in their ports only."""
+        return (*self.ids, *(str(port) for port in (self.a_port, self.b_port) if port is not None))
+
 
 class Suspect(Document):
     """One of several that the evidence leaves."""

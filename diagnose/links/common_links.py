@@ -21,7 +21,7 @@ Cable: TypeAlias = frozenset[str]
 
 
 def share_links(
-    findings: Sequence[Finding], periods_ns: Mapping[str, int], fabric: EndpointLocations
+    findings: Sequence[Finding], periods_ns: Mapping[str, int], fabric: EndpointLocations, names: Mapping[str, str]
 ) -> tuple[tuple[Finding, ...], list[frozenset[str]]]:
     """Findings of which those that one cable explains name that cable.
 
@@ -35,6 +35,7 @@ def share_links(
         findings: of all jobs.
         periods_ns: iteration time of each job, by which the start of its findings is uncertain.
         fabric: cables between switches.
+        names: of jobs that others go on as; those of no other job are their own.
 
     Returns:
         All findings in the order given, without those that are part of another; and the ids of those of one cable.
@@ -53,12 +54,16 @@ def share_links(
         left = [f for f in others if f not in group]
         if len(group) > 1:
             probable = _joint([cables[f.id] for f in group])
-            jobs = {f.job for f in group}
+            jobs = {_final(f, names) for f in group}
             named = []
-            for job, own in groupby(sorted(group, key=lambda f: (f.job or "", f.start_ns)), key=lambda f: f.job):
+            for _, own in groupby(sorted(group, key=lambda f: (f.job or "", f.start_ns)), key=lambda f: f.job):
                 begun, *later = own
                 found |= dict.fromkeys((f.id for f in later), None)
-                named.append(_restated(begun, later, probable, jobs - {job}, _subject(group, probable, fabric), fabric))
+                named.append(
+                    _restated(
+                        begun, later, probable, jobs - {_final(begun, names)}, _subject(group, probable, fabric), fabric
+                    )
+                )
                 found[begun.id] = named[-1]
             alike.append(frozenset(f.id for f in named))
     return tuple(one for f in findings if (one := found.get(f.id, f)) is not None), alike
@@ -74,6 +79,12 @@ def _places(finding: Finding, fabric: EndpointLocations) -> dict[Cable, float]:
         for ends in [frozenset((link.a, link.b)) for link in uplinks] or [frozenset(ids)]:
             found[ends] = found.get(ends, 0.0) + probability / max(len(uplinks), 1)
     return found
+
+
+def _final(finding: Finding, names: Mapping[str, str]) -> str:
+    """Name by which the report knows a finding's job."""
+    job = finding.job or ""
+    return names.get(job, job)
 
 
 def _together(first: Finding, later: Finding, periods_ns: Mapping[str, int]) -> bool:
@@ -136,7 +147,7 @@ def _restated(
     finding: Finding,
     later: Sequence[Finding],
     probable: Mapping[Cable, float],
-    others: set[str | None],
+    others: set[str],
     subject: Subject,
     fabric: EndpointLocations,
 ) -> Finding:
@@ -146,7 +157,7 @@ def _restated(
     names = listed(tuple(f"{link.a} - {link.b}" for link in links))
     rates = next((e for f in every for e in f.evidence if " > " in e.where and e.unit == "bit/s"), None)
     pace = f": {rates.where} at {gbps(rates.value)} instead of {gbps(rates.baseline)}" if rates else ""
-    jobs = f" Jobs {listed(tuple(sorted(map(str, others))))} lose time over it, too." if others else ""
+    jobs = f" Jobs {listed(tuple(sorted(others)))} lose time over it, too." if others else ""
     shared = Evidence(
         metric="other jobs that slowed down at the same time over the same cable",
         value=len(others), baseline=0.0, unit="jobs", where=names,
@@ -155,7 +166,7 @@ def _restated(
     which = "The uplink" if len(links) == 1 else "One of the uplinks"
     return finding.model_copy(
         update={
-            "id": finding_id(finding.job or "", "slow_uplink", subject.ids, finding.start_ns),
+            "id": finding_id(finding.job or "", "slow_uplink", subject.identity, finding.start_ns),
             "kind": "slow_uplink",
             "cause": finding.cause if finding.cause not in {"tx", "rx"} else None,
             "severity": severity(ratio, list(probable.values())),
