@@ -61,7 +61,7 @@ def _located(finding: Finding, parts: Flows, own: tuple[str, ...], plugged: Mapp
         for address, rate in rates.items()
     ]
     update = {"subject": subject, "evidence": (*finding.evidence, *evidence)}
-    update["id"] = finding_id(finding.job or "", finding.kind, subject.ids, finding.start_ns)
+    update["id"] = finding_id(finding.job or "", finding.kind, subject.identity, finding.start_ns)
     return finding.model_copy(update=update | _texts(finding, subject, slow, rates))
 
 

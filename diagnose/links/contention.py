@@ -196,7 +196,7 @@ def _contention(finding: Finding, switch: str, load: _Load, others: Int, names: 
     worst = int(np.argmax(load.inside[others]))
     return finding.model_copy(
         update={
-            "id": finding_id(str(finding.job), "contention", finding.subject.ids, finding.start_ns),
+            "id": finding_id(str(finding.job), "contention", finding.subject.identity, finding.start_ns),
             "kind": "contention",
             "cause": None,
             "evidence": (*evidence, *finding.evidence),

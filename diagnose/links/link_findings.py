@@ -33,7 +33,7 @@ def link_finding(
     side = _SIDES.get(link.direction or "", "") if link.endpoint is not None else ""
     are = "are" if link.endpoint is None and link.among else "is"
     return Finding(
-        id=finding_id(job.id, kind, subject.ids, span_ns[0]),
+        id=finding_id(job.id, kind, subject.identity, span_ns[0]),
         job=job.id,
         kind=kind,
         cause=link.direction if link.endpoint is not None else None,

@@ -62,12 +62,13 @@ def _collision(report: Report, job: JobReport, paths: JobPaths, own: Sequence[Co
     """The cable that holds the job up most."""
     worst = max(own, key=lambda c: (c.now_s - c.best_s, c.link[0].switch, c.link[0].port or 0))
     (a, b), window = worst.link, (report.window.start_ns, report.window.end_ns)
+    subject = Subject(type="link", ids=(a.switch, b.switch), a_port=a.port, b_port=b.port)
     evidence = Evidence(
         metric="time the cable needs for a phase", value=worst.now_s, baseline=worst.best_s, unit="s",
         where=f"{a.switch} - {b.switch}", window_ns=window,
     )  # fmt: skip
     return Finding(
-        id=finding_id(job.id, "slow_uplink", (a.switch, b.switch), window[0]),
+        id=finding_id(job.id, "slow_uplink", subject.identity, window[0]),
         job=job.id,
         kind="slow_uplink",
         cause=COLLISION,
@@ -76,7 +77,7 @@ def _collision(report: Report, job: JobReport, paths: JobPaths, own: Sequence[Co
         end_ns=None,
         confidence=round(paths.known_ratio, 4),
         slowdown_ratio=_slowdown_ratio(paths.gain_ratio),
-        subject=Subject(type="link", ids=(a.switch, b.switch), a_port=a.port, b_port=b.port),
+        subject=subject,
         evidence=(evidence,),
         summary=f"{len(worst.elephants)} long connections of {job.label or job.id} share {a.switch} - {b.switch} "
         f"although other cables have room: up to {paths.gain_ratio:.0%} of the iteration time.",

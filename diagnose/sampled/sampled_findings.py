@@ -45,7 +45,7 @@ def ring_finding(
     moves = "its gradient ring moves" if len(slow) == 1 else f"{len(slow)} gradient rings move"
     name = "The link" if named else "One of the links"
     return Finding(
-        id=finding_id(job.id, kind, subject.ids, span_ns[0]),
+        id=finding_id(job.id, kind, subject.identity, span_ns[0]),
         job=job.id,
         kind=kind,
         cause=side,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from datamodel.reports.findings import Subject
 from diagnose.finding_text import finding_id, gbps, listed, percent, severity
 
 
@@ -29,6 +30,13 @@ def test_an_id_names_one_finding() -> None:
     assert same == finding_id("j", "hang", ("a", "b"), 5)
     others = [("k", "hang", ("a", "b"), 5), ("j", "stall", ("a", "b"), 5), ("j", "hang", ("a",), 5)]
     assert same not in {finding_id(*other) for other in [*others, ("j", "hang", ("a", "b"), 6)]}
+
+
+def test_parallel_links_between_two_switches_have_ids_of_their_own() -> None:
+    """They differ in their ports only; a link whose ports are unknown is known by its ends."""
+    first, second, either = (Subject(type="link", ids=("a", "b"), a_port=port) for port in (1, 2, None))
+    assert len({finding_id("j", "slow_uplink", one.identity, 5) for one in (first, second, either)}) == 3
+    assert either.identity == ("a", "b")
 
 
 def test_sentences_are_short() -> None:

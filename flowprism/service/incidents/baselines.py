@@ -187,7 +187,7 @@ def _join(own: _Job, incidents: list[Incident], first_ns: int, slack_ns: int) ->
 def _attributed(found: Finding, incident: Incident) -> Finding:
     """A finding as the incident describes it, with its own time, size and evidence."""
     same = ("kind", "cause", "start_ns", "confidence", "subject", "suspects", "summary", "action")
-    name = finding_id(incident.job or "", incident.kind, incident.subject.ids, incident.start_ns)
+    name = finding_id(incident.job or "", incident.kind, incident.subject.identity, incident.start_ns)
     grade = min(severity(found.slowdown_ratio), incident.worst_severity, key=SEVERITIES.index)
     update = {one: getattr(incident, one) for one in same} | {"id": name, "severity": grade}
     return found.model_copy(update=update)
