@@ -25,7 +25,8 @@ def count_cycles_in_turn(numbers: Int, lasted_ns: Float) -> int:
     """Count the cycles that make an iteration; 1 where they do not take turns, or too few were seen.
 
     Of all counts for which the same cycle of a turn is the longest in nearly all turns, by more than messages take
-    longer or shorter, it is the one with most evidence (`_evidence`).
+    longer or shorter, it is the one with most evidence (`_evidence`): of lengths, or of lengths beside the other cycles
+    of their turn. Faults that set in, or get worse, make all cycles longer by more than the places of a turn differ.
 
     Args:
         numbers: (cycles,) number of each cycle, ascending; cycles that are not known are left out.
@@ -35,7 +36,12 @@ def count_cycles_in_turn(numbers: Int, lasted_ns: Float) -> int:
     for times in range(2, min(MOST_CYCLES, len(numbers) // FEWEST_TURNS) + 1):
         place = numbers % times
         if len(np.unique(place)) == times and _takes_turns(numbers, lasted_ns, times):
-            evidence[times] = _evidence(place, lasted_ns)
+            beside_ns = _beside_its_turn(numbers // times, lasted_ns)
+            evidence[times] = max(
+                _evidence(place, lasted_ns, len(place)),
+                # the cycles of a turn share its length: one in each of them says nothing of its own
+                _evidence(place, beside_ns, len(place) - len(np.unique(numbers // times))),
+            )
     return max(evidence, key=lambda times: (evidence[times], -times))
 
 
@@ -56,15 +62,27 @@ def _takes_turns(numbers: Int, lasted_ns: Float, times: int) -> bool:
     return bool(np.mean(whole.argmax(axis=1) == usual_ns.argmax()) >= LONGEST_SHARE) if len(whole) else False
 
 
-def _evidence(place: Int, lasted_ns: Float) -> float:
+def _beside_its_turn(turn: Int, lasted_ns: Float) -> Float:
+    """(cycles,) how long each took, as a share of the median cycle of its turn."""
+    number = np.unique(turn, return_inverse=True)[1]
+    usual_ns = np.array([np.median(lasted_ns[number == n]) for n in range(int(number.max()) + 1)])
+    return np.asarray(lasted_ns / usual_ns[number], np.float64)
+
+
+def _evidence(place: Int, lasted_ns: Float, free: int) -> float:
     """Twice the log of the odds for times that differ by place against times that do not, by Schwarz's criterion.
 
     Ranks stand for the times: a single cycle that takes ten times as long, as before a checkpoint, counts for no more
     than the longest one.
+
+    Args:
+        place: (cycles,) place of each in its turn.
+        lasted_ns: (cycles,) how long each took, or what stands for it.
+        free: how many of these say something of their own.
     """
     count = len(place)
     rank = np.empty(count)
     rank[np.argsort(lasted_ns, kind="stable")] = np.arange(count)
     mean = (np.bincount(place, rank) / np.bincount(place))[place]
     alike, by_place = np.sum((rank - rank.mean()) ** 2), np.sum((rank - mean) ** 2)
-    return float(count * np.log(alike / by_place) - place.max() * np.log(count))
+    return float(free * np.log(alike / by_place) - place.max() * np.log(free))

@@ -59,6 +59,21 @@ def test_what_is_longer_by_less_than_messages_take_is_no_optimizer_step() -> Non
     assert counted(lasted([1.0, 1.0, 1.0, 1.03], 16, spread=0.0003)) == 1
 
 
+@pytest.mark.parametrize("pattern", [[1.0, 1.3], [1.0, 1.0, 1.3]], ids=str)
+def test_faults_that_set_in_one_after_the_other_hide_no_turns(pattern: list[float]) -> None:
+    """Each makes all cycles five times as long, where places of a turn differ by a third."""
+    cycles = len(pattern) * 34
+    slower = 5.0 ** (np.arange(cycles) * 3 // cycles)
+    assert counted(slower * lasted(pattern, 34)) == len(pattern)
+
+
+def test_cycles_that_are_alike_take_no_turns_when_faults_set_in() -> None:
+    """Of a thousand jobs none, with two changes of pace."""
+    random = np.random.default_rng(11)
+    slower = 5.0 ** (np.arange(64) * 3 // 64)
+    assert {counted(slower * cycles) for cycles in random.lognormal(0, 0.1, (1000, 64))} == {1}
+
+
 def test_iterations_of_a_recording_that_is_played_again_and_again_take_no_turns() -> None:
     """They differ by place to the microsecond, and one is shorter than all others; none is longer than all."""
     assert counted(lasted([1.000, 0.995, 1.010, 0.996, 1.012, 0.952], 10, spread=0.0)) == 1
