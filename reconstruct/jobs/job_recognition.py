@@ -22,7 +22,7 @@ from reconstruct.jobs.job_fragments import (
 from reconstruct.jobs.model_steps import serves_model
 from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.jobs.part_time_streams import part_time_streams
-from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_for_life, align_in_time
+from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_for_life, align_in_bytes, align_in_time
 from reconstruct.jobs.timed_endpoints import find_timed_endpoints
 from reconstruct.membership.connection_lives import watched_for_life
 from reconstruct.membership.successors import with_successors
@@ -453,7 +453,7 @@ def _host_numbers(hosts: Sequence[str | None] | None) -> Int | None:
 
 
 def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Job:
-    """A job with the streams between its endpoints that have no rhythm in bytes, or lost it, but keep its beat."""
+    """A job with the streams between its endpoints that have no rhythm, or lost it, but keep its beat or its bytes."""
     steady = job.boundaries.steady()
     lattices, inside = job.members, loose
     if not steady.all() and (again := _job(axes, lattices.take(np.flatnonzero(steady)))) is not None:
@@ -462,9 +462,11 @@ def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Jo
     inside = inside[np.isin(streams.src[inside], job.endpoints) & np.isin(streams.dst[inside], job.endpoints)]
     whole = align_in_time(streams, inside.tolist(), job.edges_ns)
     rest = np.setdiff1d(inside, np.array([f.stream for f in whole], np.int64))
+    busy = align_in_bytes(streams, rest.tolist(), job.edges_ns, lattices.quantum_bytes) if axes is streams else ()
+    rest = np.setdiff1d(rest, np.array([f.stream for f in busy], np.int64))
     # One message in each of three iterations is chance for one stream in five (3! / 3^3), in each of eight for one in
     # four hundred.
-    return replace(job, followers=(*whole, *align_for_life(streams, rest, job.edges_ns, OFTEN)))
+    return replace(job, followers=(*whole, *busy, *align_for_life(streams, rest, job.edges_ns, OFTEN)))
 
 
 def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:

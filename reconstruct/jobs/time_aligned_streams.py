@@ -1,4 +1,8 @@
-"""Streams that keep a job's beat in time but not in bytes: micro-batches of varying length, an evaluation between."""
+"""Streams that follow a job without a rhythm of their own: they keep its beat in time, or carry what its members do.
+
+Micro-batches of varying length and an evaluation between leave a stream its times. Where a link is busy all through the
+iteration, the pauses are gone that times are known by, and bytes are left.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.reconstructed.streams import Int, Streams
+from datamodel.reconstructed.streams import Float, Int, Streams
 from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.periods.byte_period import pause_threshold_ns
 from reconstruct.periods.cycles import CONTROL_SHARE, SHORTEST_PAUSE_SHARE
@@ -15,11 +19,13 @@ from reconstruct.periods.folding import RECURRENCE
 
 # So many iterations of a part of the life show that a stream keeps the job's beat.
 FEWEST_ITERATIONS = 3
+# Bytes of two iterations, or of two streams in one, are as many where they differ by less than this share.
+AS_MUCH = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class TimeAlignedStream:
-    """One stream cut into bursts by time.
+    """One stream cut into bursts by a job's iterations.
 
     Attributes:
         stream: its number.
@@ -170,3 +176,38 @@ def _keeps_beat(follower: TimeAlignedStream, iterations: int) -> bool:
     often = np.bincount(inside, minlength=iterations)
     usual = int(np.bincount(often).argmax())
     return usual > 0 and float(np.mean(often == usual)) >= RECURRENCE
+
+
+def align_in_bytes(
+    streams: Streams, candidates: Iterable[int], edges_ns: Int, quanta_bytes: Float
+) -> tuple[TimeAlignedStream, ...]:
+    """Cut the candidates by a job's iterations; those that carry one of its quanta in most of them are its own.
+
+    A flow of constant rate carries as much in each iteration, too, while all take as long: but not what a rank sends.
+
+    Args:
+        streams: data rows by connection.
+        candidates: stream numbers.
+        edges_ns: (iterations,) end of each iteration.
+        quanta_bytes: what members of the job carry in an iteration.
+    """
+    known = np.unique(quanta_bytes)
+    found = (_as_members_do(streams, n, edges_ns, known) for n in candidates)
+    return tuple(f for f in found if f is not None)
+
+
+def _as_members_do(streams: Streams, stream: int, edges_ns: Int, known_bytes: Float) -> TimeAlignedStream | None:
+    own = streams.rows(stream)
+    size = streams.bytes[own]
+    data = np.flatnonzero(size >= size.sum() / len(edges_ns) * CONTROL_SHARE)
+    rows = own.start + data
+    bounds = np.concatenate([[0], np.searchsorted(streams.start_ns[rows], edges_ns, side="right"), [len(rows)]])
+    moved = np.diff(np.append(0, np.cumsum(size[data]))[bounds[:-1]])[1:]
+    if not len(moved) or np.mean(np.abs(moved - np.median(moved)) <= AS_MUCH * np.median(moved)) < RECURRENCE:
+        return None
+    if not (np.abs(known_bytes - np.median(moved)) <= AS_MUCH * known_bytes).any():
+        return None
+    iteration = np.append(np.arange(len(edges_ns)), -1)
+    some = np.flatnonzero(np.diff(bounds) > 0)
+    slot = np.zeros(len(some), np.int64)
+    return TimeAlignedStream(stream, rows, bounds[some], bounds[some + 1], iteration[some], slot)
