@@ -235,8 +235,8 @@ def _frame(
                 for name in ("job", "iteration", "purpose", "src", "dst", "rank", "proto", "src_port", "dst_port")
             },
             **{name: c[name] for name in ("plane", "turns", "spine", "src_qp", "dst_qp", "bytes")},
-            "src_address": c["src"] + c["plane"] * run.fabric.endpoints,
-            "dst_address": c["dst"] + c["plane"] * run.fabric.endpoints,
+            "src_address": run.fabric.address_code(c["src"], c["plane"]),
+            "dst_address": run.fabric.address_code(c["dst"], c["plane"]),
             "psn_first": first,
             "psn_last": np.where(roce, (first + (packets - 1) * c["turns"]) % PSNS, NO_INDEX),
             "ready_ns": utc("ready"),

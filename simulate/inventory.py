@@ -73,6 +73,8 @@ def _endpoint(fabric: Fabric, nic: int) -> Entry:
         return {"address": fabric.address(nic), "switch": fabric.leaf_name(leaf), "port": port, "speed_gbps": speed}
     planes = range(fabric.planes)
     links = [{"switch": fabric.leaf_name(leaf, plane), "port": port} for plane in planes]
+    if fabric.bonded:
+        return {"address": fabric.address(nic), "links": links, "speed_gbps": speed}
     return {"addresses": [fabric.address(nic, plane) for plane in planes], "links": links, "speed_gbps": speed}
 
 

@@ -16,6 +16,7 @@ SPINE_PORT = 1  # a leaf's ports to spines are numbered from here, those to NICs
 EPHEMERAL_PORT, EPHEMERAL_PORTS = 49152, 16384
 PLANE_ADDRESSES = 64  # the last byte of a NIC's address is so much higher in each further plane
 NONE = -1
+_BOND_BIT = 6  # of the least byte, as that is all that a folded hash has
 # ipv4; ipv6; segments: IPv6, and the destination is a segment of the receiver (SRv6, RFC 8986), never its address.
 Addressing = Literal["ipv4", "ipv6", "segments"]
 _IPV6_BLOCK = 0xFC000000 << 96  # unique local addresses; segments are as long as the block and two groups of 16 bits
@@ -40,6 +41,8 @@ class Fabric:
         hash_family: the function; each leaf has a seed of its own, but for `shared`.
         planes: separate networks, each with leaves, spines, and an address and an equal share of the rate of each NIC.
             Numbers of leaves, spines and links are those of a plane.
+        bonded: NICs have one address in all planes; which one a connection takes is its hash's choice, as in a link
+            aggregation group of two ports behind two leaves (IEEE 802.1AX).
         sprayed: packets of a queue pair take the planes by turns; without, each queue pair keeps to one.
         addressing: what addresses flow records show.
     """
@@ -59,6 +62,7 @@ class Fabric:
     hash_seed: int = 0
     hash_family: HashFamily = "shared"
     planes: int = 1
+    bonded: bool = False
     sprayed: bool = False
     addressing: Addressing = "ipv4"
 
@@ -173,12 +177,25 @@ class Fabric:
         return np.where(links == NONE, NONE, links + np.reshape(plane, (-1, 1)) * self.plane_resources)
 
     def plane_of(self, connection: Int, lane: Int) -> Int:
-        """Plane of each queue pair, or of each part of a message that is sprayed over all planes."""
+        """Plane of each queue pair, or of each part of a message that is sprayed; bonded NICs choose themselves."""
         turn = np.zeros_like(connection) if self.sprayed else mixed(connection)
         return (turn + lane) % self.planes
 
+    def bonded_plane(self, src: Int, dst: Int, src_port: Int) -> Int:
+        """Plane that each bonded NIC's hash picks: by other bits than those that leaves choose spines by."""
+        if self.hash_family == "shared":
+            return mixed(src, dst, src_port, np.full_like(src, self.hash_seed + 1)) % self.planes
+        tuples = FiveTuples(self.address_number(src), self.address_number(dst), src_port)
+        seed = np.full_like(src, self.hash_seed * self.leaves + self.leaves)
+        return (hash_tuples(self.hash_family, tuples, seed) >> _BOND_BIT) % self.planes
+
+    def address_code(self, nic: Int, plane: Int) -> Int:
+        """Place among `addresses` of each NIC's address in a plane."""
+        return nic if self.bonded else nic + plane * self.endpoints
+
     def address(self, nic: int, plane: int = 0) -> str:
         """Address of a NIC in a plane."""
+        plane = 0 if self.bonded else plane
         if self.addressing != "ipv4":
             return str(IPv6Address(self._segment(nic, plane) | 1))
         if nic >= self.nics:
@@ -195,7 +212,7 @@ class Fabric:
         """What packets to all endpoints are addressed to, in the order of `addresses`."""
         if self.addressing != "segments":
             return self.addresses()
-        each = ((nic, plane) for plane in range(self.planes) for nic in range(self.endpoints))
+        each = ((nic, plane) for plane in range(self._address_planes) for nic in range(self.endpoints))
         return tuple(str(IPv6Address(self._segment(nic, plane))) for nic, plane in each)
 
     def address_number(self, nic: Int) -> Int:
@@ -207,7 +224,11 @@ class Fabric:
 
     def addresses(self) -> tuple[str, ...]:
         """Addresses of all endpoints, by number, plane after plane."""
-        return tuple(self.address(n, plane) for plane in range(self.planes) for n in range(self.endpoints))
+        return tuple(self.address(n, plane) for plane in range(self._address_planes) for n in range(self.endpoints))
+
+    @property
+    def _address_planes(self) -> int:
+        return 1 if self.bonded else self.planes
 
     def host_name(self, host: int) -> str:
         """Name of a host."""

@@ -171,10 +171,10 @@ def place_iteration(
         src = np.where(np.isin(g.purpose, POINT_TO_POINT) & (src < fabric.nics), rail, src)
     between = _connections(job, g)
     connection = np.where(moves, between * job.queue_pairs + lane // planes, NO_INDEX)
-    plane = fabric.plane_of(between, lane)
     since = np.where(moves, _set_up(job, attempt, len(nic))[np.stack([g.src, g.dst])].max(axis=0), attempt)
     port = _given_port(job, src, dst, source_port(connection, _salt(fabric, job, since)))
     spine = fabric.spine(src, dst, port)
+    plane = fabric.bonded_plane(src, dst, port) if fabric.bonded else fabric.plane_of(between, lane)
     path = np.where(moves[:, None], fabric.path(src, dst, spine, plane), NO_INDEX)
     path[g.kind == COMPUTE, 0] = g.src[g.kind == COMPUTE]
     src, dst, port, spine = (np.where(moves, column, NO_INDEX) for column in (src, dst, port, spine))

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulate.network.fabric import Fabric
+from simulate.network.fabric import EPHEMERAL_PORT, Fabric
 from simulate.network.hashing import mixed
 
 fabrics = st.builds(
@@ -79,6 +79,17 @@ def test_planes_are_networks_of_their_own() -> None:
     switches = range(two.leaves + two.spines)
     assert len({two.agent(n, p) for n in switches for p in (0, 1)}) == 2 * len(switches)
     assert len({two.switch_name(n, p) for n in switches for p in (0, 1)}) == 2 * len(switches)
+
+
+def test_bonded_nics_have_one_address_and_choose_their_plane_by_the_source_port() -> None:
+    """About half of the ports lead either way, whatever the spine that leaves choose for them."""
+    fabric = Fabric(hosts=4, hosts_per_leaf=2, planes=2, bonded=True, spines=2, hash_family="crc")
+    assert fabric.addresses() == Fabric(hosts=4).addresses()
+    ports = np.arange(EPHEMERAL_PORT, EPHEMERAL_PORT + 4096)
+    src, dst = np.full_like(ports, 0), np.full_like(ports, 24)
+    plane, spine = fabric.bonded_plane(src, dst, ports), fabric.spine(src, dst, ports)
+    assert np.bincount(plane * 2 + spine, minlength=4).min() > 900
+    assert fabric.address_code(src, plane).tolist() == src.tolist()
 
 
 def test_a_segment_holds_its_nics_address_and_no_other() -> None:
