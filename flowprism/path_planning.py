@@ -53,5 +53,5 @@ def plan_reading(
         raise InputError(f"--job {job}: there is no such job in these records; there are {names}")
     switches = {switch.agent: switch.name for switch in inventory.switches if switch.agent is not None}
     flows = reading.flows
-    found = connections(flows, select_primary(flows), switches, inventory.links, reading.counters)
+    found = connections(flows, select_primary(flows), switches, inventory.cables(), reading.counters)
     return plan_paths(found, report, inventory, job)

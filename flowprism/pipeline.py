@@ -273,7 +273,7 @@ def _connections(
     flows = reading.flows
     if inventory is None or not inventory.links or not any(flows.frame[side].any() for side, _ in SIDES):
         return None
-    found = connections(flows, kept, exporters, inventory.links, reading.counters)
+    found = connections(flows, kept, exporters, inventory.cables(), reading.counters)
     return found if len(found.sightings) else None
 
 

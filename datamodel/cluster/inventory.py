@@ -66,6 +66,11 @@ class Endpoint(Document):
         own = (Attachment(switch=self.switch, port=self.port),) if self.switch is not None else ()
         return own + self.links
 
+    @property
+    def bonded(self) -> bool:
+        """Whether it has one address behind several switches, as with two ports in one link aggregation group."""
+        return len(self.all_addresses) == 1 and len({to.switch for to in self.attachments}) > 1
+
 
 StageRole = Literal["only", "first", "middle", "last"]  # of a pipeline's stage
 
@@ -138,6 +143,27 @@ class Inventory(Document):
     def host_names(self) -> dict[str, str]:
         """Address of an endpoint -> name of its host; of each address that it has."""
         return {address: host.name for host in self.hosts for nic in host.endpoints for address in nic.all_addresses}
+
+    def cables(self) -> tuple[Link, ...]:
+        """Links between switches, then those of endpoints whose one address is behind several switches.
+
+        Such a NIC picks one of its ports for each connection, as a switch picks a link. Its ports have no number, and
+        equal shares of its speed.
+        """
+        return self.links + tuple(
+            Link(
+                a=one.all_addresses[0],
+                b=to.switch,
+                b_port=to.port,
+                speed_gbps=one.speed_gbps and one.speed_gbps / len(one.attachments),
+            )
+            for one in self.bonded_endpoints()
+            for to in one.attachments
+        )
+
+    def bonded_endpoints(self) -> tuple[Endpoint, ...]:
+        """Endpoints whose one address is behind several switches."""
+        return tuple(endpoint for host in self.hosts for endpoint in host.endpoints if endpoint.bonded)
 
     @model_validator(mode="after")
     def _says_everything_once(self) -> Inventory:

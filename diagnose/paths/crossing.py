@@ -40,13 +40,17 @@ class Crossing:
 def crossing(found: ConnectionTables, inventory: Inventory, cables: DirectedCables) -> Crossing:
     """Connections that cross switches; an endpoint's n-th address is behind its n-th attachment, if it has as many.
 
-    Where one address is behind several switches, which of them its packets take is not known: it has none.
+    An endpoint whose one address is behind several switches is the first and the last switch of its connections.
+    Where several addresses are, but not each behind one, which switch their packets take is not known: they have none.
     """
     number = {name: n for n, name in enumerate(cables.switches)}
     behind: dict[str, int] = {}
     for host in inventory.hosts:
         for endpoint in host.endpoints:
             at, names = endpoint.attachments, endpoint.all_addresses
+            if endpoint.bonded:
+                behind |= {names[0]: number[names[0]]}
+                continue
             if len(at) != len(names) and len({to.switch for to in at}) > 1:
                 continue
             each = at if len(at) == len(names) else at[:1] * len(names)
@@ -61,22 +65,43 @@ def crossing(found: ConnectionTables, inventory: Inventory, cables: DirectedCabl
     return Crossing(rows, pair.ravel(), pairs, shortest_routes(cables, pairs), headers)
 
 
-def ways(across: Crossing, cables: DirectedCables) -> Int:
-    """(pairs * switches,) doors that each switch may choose from for each pair: index pair * switches + switch."""
-    size = len(cables.switches)
-    pair = np.repeat(np.arange(len(across.pairs)), np.diff(across.routes.offsets))
-    met = [pair[on] << 32 | hop[on] for hop in across.routes.cables.T for on in (hop != NONE,)]
-    both = np.sort(np.concatenate([np.zeros(0, np.int64), *met]))
-    both = both[np.append(True, np.diff(both) != 0)[: len(both)]]  # several times as fast as np.unique
-    return np.bincount((both >> 32) * size + cables.tail[both & 0xFFFFFFFF], minlength=len(across.pairs) * size)
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Cables that each switch may choose from for each pair of switches.
+
+    Attributes:
+        key: (met,) pair << 32 | switch, in order.
+        number: (met,) cables.
+    """
+
+    key: Int
+    number: Int
+
+    @classmethod
+    def of(cls, across: Crossing, cables: DirectedCables) -> Doors:
+        """Of all routes."""
+        pair = np.repeat(np.arange(len(across.pairs)), np.diff(across.routes.offsets))
+        met = [pair[on] << 32 | hop[on] for hop in across.routes.cables.T for on in (hop != NONE,)]
+        both = np.sort(np.concatenate([np.zeros(0, np.int64), *met]))
+        both = both[np.append(True, np.diff(both) != 0)[: len(both)]]  # several times as fast as np.unique
+        key, number = np.unique(both >> 32 << 32 | cables.tail[both & 0xFFFFFFFF], return_counts=True)
+        return cls(key, number)
+
+    def count(self, pair: Int, switch: Int) -> Int:
+        """How many a switch may choose from for a pair; 0 where no route of the pair passes it."""
+        if not len(self.key):
+            return np.zeros(np.broadcast(pair, switch).shape, np.int64)
+        wanted = pair << 32 | switch
+        place = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
+        return np.where(self.key[place] == wanted, self.number[place], 0)
 
 
 def learn(
-    across: Crossing, cables: DirectedCables, seen: Choices, doors: Int, roles: Mapping[str, str]
+    across: Crossing, cables: DirectedCables, seen: Choices, doors: Doors, roles: Mapping[str, str]
 ) -> dict[int, UplinkHash]:
-    """Hashes of switches from sightings where there was a choice; `doors` are `ways`, `roles` by switch name."""
+    """Hashes of switches from sightings where there was a choice; `roles` by switch name."""
     connection, switch, cable = within(across, seen)
-    choice = doors[across.pair[connection] * len(cables.switches) + switch] > 1
+    choice = doors.count(across.pair[connection], switch) > 1
     connection, switch, cable = connection[choice], switch[choice], cable[choice]
     names = [roles.get(name, "") for name in cables.switches]
     role = np.unique(names, return_inverse=True)[1]

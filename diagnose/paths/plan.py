@@ -17,11 +17,11 @@ from datamodel.reports.report import JobReport, Report
 from diagnose.paths.counter_check import counted_cables, counter_notes
 from diagnose.paths.crossing import (
     Crossing,
+    Doors,
     crossing,
     learn,
     obstacles,
     predicted,
-    ways,
     within,
 )
 from diagnose.paths.current_routes import OpenRoutes, open_routes
@@ -53,7 +53,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
         inventory: endpoints, switches and the links between them.
         job: id or label of the only job to plan; others keep their paths. None for all.
     """
-    cables = DirectedCables.of(inventory.links)
+    cables = DirectedCables.of_inventory(inventory)
     seen = choices(found.sightings, cables.tail)
     notes = obstacles(found, cables, seen)
     if not report.jobs:
@@ -61,7 +61,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     if notes:
         return PathPlan(window=report.window, notes=tuple(notes))
     across = crossing(found, inventory, cables)
-    doors = ways(across, cables)
+    doors = Doors.of(across, cables)
     roles = {switch.name: switch.role or "" for switch in inventory.switches}
     hashes = learn(across, cables, seen, doors, roles)
     now = _now(across, cables, hashes, doors, within(across, seen))
@@ -94,7 +94,7 @@ def _now(
     across: Crossing,
     cables: DirectedCables,
     hashes: Mapping[int, UplinkHash],
-    doors: Int,
+    doors: Doors,
     seen: tuple[Int, Int, Int],
 ) -> OpenRoutes:
     """Routes that sightings leave, and hop by hop the predictions of known hashes."""
@@ -110,7 +110,7 @@ def _now(
         first = at[begin[some]]
         alike = np.bincount(row, at != np.repeat(first, count[some]), len(count))[some] == 0
         unseen, here = some[alike & (first != NONE)], first[alike & (first != NONE)]
-        choice = doors[across.pair[unseen] * len(cables.switches) + here] > 1
+        choice = doors.count(across.pair[unseen], here) > 1
         fresh = choice & ~np.isin(unseen << 32 | here, connection << 32 | switch)
         door = predicted(across, hashes, unseen[fresh], here[fresh])
         known = door != NONE
@@ -247,13 +247,15 @@ def _learnt(hashes: Mapping[int, UplinkHash], cables: DirectedCables) -> tuple[L
 
 
 def _ambiguous(inventory: Inventory) -> tuple[str, ...]:
-    """The remark that some endpoints have fewer addresses than switches they are plugged into."""
+    """The remark that some endpoints have several addresses, but not one for each switch they are plugged into."""
     ends = [e for host in inventory.hosts for e in host.endpoints if len(e.attachments) != len(e.all_addresses)]
-    many = [e.all_addresses[0] for e in ends if len({to.switch for to in e.attachments}) > 1]
+    many = [e.all_addresses[0] for e in ends if not e.bonded and len({to.switch for to in e.attachments}) > 1]
     if not many:
         return ()
     shown = f"{len(many)} endpoints (such as {many[0]})"
-    return (f"{shown} are behind several switches by one address: which one their packets take is unknown",)
+    return (
+        f"{shown} are behind several switches, but not with an address each: which one their packets take is unknown",
+    )
 
 
 def _doubts(now: OpenRoutes, moved: int, left_out: list[int]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datamodel.reconstructed.streams import Int
+from datamodel.reconstructed.streams import Bool, Int
 from datamodel.reports.findings import Finding
 from datamodel.reports.path_plan import (
     Collision,
@@ -118,20 +118,35 @@ def _passing(tables: PlanTables) -> dict[int, Int]:
 
 
 def _balance(tables: PlanTables, job: str, number: int) -> list[UplinkBalance]:
-    """The most loaded of the cables by which a job's elephants leave a switch over their mean, now and planned."""
+    """The most loaded of the cables by which a job's elephants leave a switch over their mean, now and planned.
+
+    Switches are those of senders, and senders with several ports.
+    """
     mine = np.flatnonzero(tables.owner == number)
     sent = tables.demand.bytes[mine][:, tables.folded.job == number].sum(axis=1)
-    switch = tables.across.pairs[tables.demand.pair[mine], 0]
-    doors = np.unique(tables.across.routes.cables[:, 0])
-    loads = []
+    tail, leaving = tables.cables.tail, _leaving(tables)
+    loads, switches = [], np.zeros(0, np.int64)
     for hops in (tables.hops_now()[mine], tables.hops_planned()[mine]):
-        known = hops[:, 0] != NONE
-        loads.append(np.bincount(hops[known, 0], sent[known], len(tables.cables.tail)))
+        row, place = np.nonzero(leaving[hops] & (hops != NONE))
+        loads.append(np.bincount(hops[row, place], sent[row], len(tail)))
+        switches = np.union1d(switches, tail[hops[row, place]])
     found = []
-    for one in np.unique(switch).tolist():
-        uplinks = doors[tables.cables.tail[doors] == one]
+    for one in switches.tolist():
+        uplinks = np.flatnonzero(leaving & (tail == one))
         most = [round(float(own.max() / own.mean()), 4) if own.any() else 0.0 for own in (n[uplinks] for n in loads)]
         found.append(UplinkBalance(job=job, switch=tables.cables.switches[one], now=most[0], planned=most[1]))
+    return found
+
+
+def _leaving(tables: PlanTables) -> Bool:
+    """(directions,) cables by which connections leave senders with several ports, and the switches of senders."""
+    hops, cables = tables.across.routes.cables, tables.cables
+    found = np.zeros(len(cables.tail), np.bool_)
+    if len(hops):
+        found[hops[:, 0]] = True
+        second = hops[cables.ends_here[cables.tail[hops[:, 0]]]][:, 1:2].ravel()
+        second = second[second != NONE]
+        found[second[~cables.ends_here[cables.head[second]]]] = True
     return found
 
 

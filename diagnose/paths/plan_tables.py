@@ -10,7 +10,7 @@ import numpy as np
 from datamodel.reconstructed.connections import ConnectionTables
 from datamodel.reconstructed.streams import Bool, Int
 from datamodel.reports.path_plan import Port
-from diagnose.paths.crossing import Crossing
+from diagnose.paths.crossing import Crossing, Doors
 from diagnose.paths.current_routes import OpenRoutes
 from diagnose.paths.pace import JobTimes
 from diagnose.paths.phases import Phases
@@ -26,7 +26,7 @@ class PlanTables:
     Attributes:
         found, across, cables: connections, and the fabric.
         routes: that may be planned.
-        doors: `crossing.ways`.
+        doors: that switches may choose from.
         hashes: of switches whose hash is known.
         now: routes open to each connection.
         folded: bytes by phase.
@@ -42,7 +42,7 @@ class PlanTables:
     across: Crossing
     cables: DirectedCables
     routes: ShortestRoutes
-    doors: Int
+    doors: Doors
     hashes: Mapping[int, UplinkHash]
     now: OpenRoutes
     folded: Phases

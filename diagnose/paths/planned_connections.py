@@ -16,7 +16,7 @@ def planned_connections(tables: PlanTables, report: Report) -> tuple[tuple[Plann
     """(what each elephant has to do, switches that choose by a hash that is not known)."""
     now, planned = tables.hops_now(), tables.hops_planned()
     tail, size = tables.cables.tail, len(tables.cables.switches)
-    doors = np.where(planned == NONE, 1, tables.doors[tables.demand.pair[:, None] * size + tail[planned]])
+    doors = np.where(planned == NONE, 1, tables.doors.count(tables.demand.pair[:, None], tail[planned]))
     chosen = doors > 1
     moves: Bool = np.logical_and((now != planned).any(axis=1), planned[:, 0] != NONE)
     used = ports_in_use(tables.across.headers)

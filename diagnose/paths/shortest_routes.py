@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from datamodel.cluster.inventory import Link
-from datamodel.reconstructed.streams import Float, Int
+from datamodel.cluster.inventory import Inventory, Link
+from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.numeric.ragged_arrays import expanded
 
 NONE = -1
@@ -22,9 +22,10 @@ class DirectedCables:
 
     Attributes:
         links: the cables.
-        switches: names, in order.
+        switches: names, in order; of an endpoint that is plugged into several, its address.
         tail, head: (directions,) switch that each leaves and reaches.
         bytes_per_s: (directions,) capacity; 0 where the inventory does not give it.
+        ends_here: (switches,) those that nothing passes through: endpoints.
     """
 
     links: tuple[Link, ...]
@@ -32,16 +33,23 @@ class DirectedCables:
     tail: Int
     head: Int
     bytes_per_s: Float
+    ends_here: Bool
 
     @classmethod
-    def of(cls, links: Sequence[Link]) -> DirectedCables:
-        """Number the switches and directions of cables."""
+    def of_inventory(cls, inventory: Inventory) -> DirectedCables:
+        """The cables of an inventory, those of NICs with two ports and one address included."""
+        return cls.of(inventory.cables(), [one.all_addresses[0] for one in inventory.bonded_endpoints()])
+
+    @classmethod
+    def of(cls, links: Sequence[Link], endpoints: Sequence[str] = ()) -> DirectedCables:
+        """Number the switches, the endpoints that are plugged into several, and the directions of cables."""
         names = sorted({end for link in links for end in (link.a, link.b)})
         number = {name: n for n, name in enumerate(names)}
         ends = [(number[link.a], number[link.b]) for link in links]
         tail, head = np.array([w for a, b in ends for w in ((a, b), (b, a))], np.int64).reshape(-1, 2).T
         speed = np.repeat([(link.speed_gbps or 0.0) * 1e9 / 8 for link in links], 2)
-        return cls(tuple(links), tuple(names), tail, head, speed)
+        ends_here = np.isin(names, endpoints) if endpoints else np.zeros(len(names), np.bool_)
+        return cls(tuple(links), tuple(names), tail, head, speed, ends_here)
 
     def port(self, direction: int) -> tuple[str, int | None]:
         """Switch that a direction leaves, and the interface by which."""
@@ -63,8 +71,59 @@ class ShortestRoutes:
 
 
 def shortest_routes(cables: DirectedCables, pairs: Int, left_out: Collection[int] = ()) -> ShortestRoutes:
-    """All shortest routes of (n, 2) pairs of switches, without some directed cables; none where there is no way."""
+    """All shortest routes of (n, 2) pairs of switches, without some directed cables; none where there is no way.
+
+    An endpoint that is plugged into several switches begins and ends routes, by any of its ports: nothing passes
+    through it.
+    """
     usable = np.setdiff1d(np.arange(len(cables.tail)), np.array(sorted(left_out), np.int64))
+    if not cables.ends_here.any():
+        return _between_switches(cables, usable, pairs)
+    leaves, reaches = (usable[cables.ends_here[side[usable]]] for side in (cables.tail, cables.head))
+    pair, first, start = _by_port(pairs[:, 0], leaves, (cables.tail, cables.head), cables.ends_here)
+    of, last, stop = _by_port(pairs[pair, 1], reaches, (cables.head, cables.tail), cables.ends_here)
+    pair, first, start = pair[of], first[of], start[of]
+    inner, which = np.unique(np.stack([start, stop], axis=1), axis=0, return_inverse=True)
+    found = _between_switches(cables, np.setdiff1d(usable, np.concatenate([leaves, reaches])), inner)
+    begin, count = found.offsets[:-1].copy(), np.diff(found.offsets)
+    none = np.full((1, found.cables.shape[1]), NONE)  # the way from a switch to itself
+    hops = np.concatenate([found.cables, none])
+    same = inner[:, 0] == inner[:, 1]
+    begin[same], count[same] = len(found.cables), 1
+    length = np.where(count > 0, (hops[np.minimum(begin, len(hops) - 1)] != NONE).sum(axis=1), np.inf)
+    total = length[which.ravel()] + (first != NONE) + (last != NONE)
+    least = np.full(len(pairs), np.inf)
+    np.minimum.at(least, pair, total)
+    kept = np.flatnonzero(np.isfinite(total) & (total == least[pair]) & (pairs[pair, 0] != pairs[pair, 1]))
+    row, place = expanded(begin[which.ravel()[kept]], count[which.ravel()[kept]])
+    row = kept[row]
+    taken = np.concatenate([first[row, None], hops[place], last[row, None]], axis=1)
+    taken = np.take_along_axis(taken, np.argsort(taken == NONE, axis=1, kind="stable"), axis=1)
+    order = np.lexsort([*taken.T[::-1], pair[row]])
+    taken = taken[order][:, : int((taken != NONE).sum(axis=1).max(initial=0))]
+    return ShortestRoutes(np.searchsorted(pair[row][order], np.arange(len(pairs) + 1)), taken)
+
+
+def _by_port(ends: Int, ports: Int, sides: tuple[Int, Int], ends_here: Bool) -> tuple[Int, Int, Int]:
+    """(row, cable, switch) of each way into the network from (n,) ends; a switch is in it, by no cable.
+
+    Args:
+        ends: switches and endpoints.
+        ports: directed cables of endpoints.
+        sides: (directions,) the side of each that is the endpoint's, and the other.
+        ends_here: (switches,) endpoints.
+    """
+    own, other = sides
+    ports = ports[np.argsort(own[ports], kind="stable")]
+    begin = np.searchsorted(own[ports], ends)
+    count = np.where(ends_here[ends], np.searchsorted(own[ports], ends, side="right") - begin, 1)
+    row, place = expanded(begin, count)
+    cable = np.where(ends_here[ends[row]], ports[np.minimum(place, len(ports) - 1)], NONE)
+    return row, cable, np.where(cable == NONE, ends[row], other[cable])
+
+
+def _between_switches(cables: DirectedCables, usable: Int, pairs: Int) -> ShortestRoutes:
+    """All shortest routes of (n, 2) pairs over some directed cables."""
     tail, head = cables.tail[usable], cables.head[usable]
     size = len(cables.switches)
     web = csr_array((np.ones(len(usable)), (tail, head)), shape=(size, size))

@@ -65,7 +65,7 @@ def _ports(plan: PathPlan) -> list[str]:
 
 
 def _named(port: Port) -> str:
-    return f"{port.switch} port {port.port}"
+    return port.switch if port.port is None else f"{port.switch} port {port.port}"
 
 
 def _lines(title: str, lines: list[str], console: Console) -> None:

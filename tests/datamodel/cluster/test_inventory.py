@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 from pydantic import ValidationError
 
-from datamodel.cluster.inventory import Endpoint
+from datamodel.cluster.inventory import Attachment, Endpoint, Host, Inventory, Link, Switch
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,22 @@ def test_what_is_no_address_is_refused(text: str) -> None:
     """Also what merely looks like one."""
     with pytest.raises(ValidationError):
         Endpoint(address=text)
+
+
+def test_an_endpoint_with_one_address_behind_two_switches_has_cables_of_its_own() -> None:
+    """Each of its ports has an equal share of its speed; with an address behind each it is behind both by address."""
+    two = (Attachment(switch="a", port=5), Attachment(switch="b", port=6))
+    bonded = Endpoint(address="10.0.0.1", links=two, speed_gbps=400)
+    planes = Endpoint(addresses=("10.0.0.2", "10.0.0.3"), links=two, speed_gbps=400)
+    one = Endpoint(address="10.0.0.4", links=(two[0], two[0]), speed_gbps=400)
+    uplink = Link(a="a", a_port=1, b="b", b_port=1, speed_gbps=800)
+    inventory = Inventory(
+        hosts=(Host(name="h", endpoints=(bonded, planes, one)),), switches=(Switch(name="a"), Switch(name="b")),
+        links=(uplink,),
+    )  # fmt: skip
+    assert inventory.bonded_endpoints() == (bonded,)
+    assert inventory.cables() == (
+        uplink,
+        Link(a="10.0.0.1", b="a", b_port=5, speed_gbps=200),
+        Link(a="10.0.0.1", b="b", b_port=6, speed_gbps=200),
+    )

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from datamodel.reports.path_plan import Port
+from flowprism.dashboard.fabric.paths_page import doors
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.dashboard.browser import MOST_SHIFT, Theme, served_stores, visiting
@@ -45,6 +47,12 @@ def test_the_page_shows_what_became_of_the_plan(scans: PathScans) -> None:
     cable = max(state["collisions"], key=lambda one: one["now_s"])["link"]
     assert f"{cable[0]['switch']}:{cable[0]['port']} → {cable[1]['switch']}" in page
     assert page.count(" drifted") >= counts["drifted"]
+
+
+def test_ports_of_nics_have_no_number() -> None:
+    """A NIC with two ports is a switch of its own, by its address."""
+    assert doors((Port(switch="10.0.0.1", port=None), Port(switch="leaf1", port=3))) == "10.0.0.1, leaf1:3"
+    assert doors(None) == "unknown"
 
 
 def test_a_store_without_paths_says_what_it_takes(demo: Stores) -> None:
