@@ -20,7 +20,7 @@ _NICS, _NIC_GBPS = 2, 400.0
 _ITERATIONS = 10
 _AFFINE: tuple[HashFamily, ...] = ("crc", "xor", "toeplitz")
 # One case in eight hashes with a function that no kernel explains, one in eight chooses modulo no power of two, one in
-# eight has two planes.
+# eight has two planes; in half of these NICs have one address in both.
 _EVERY = 8
 _SPINES, _ODD_SPINES = (2, 4, 8, 16), (3, 6, 12)
 _PLANES = 2
@@ -43,6 +43,7 @@ class PathCase:
     def free(self) -> Scenario:
         """The same on uplinks that nothing can fill: no connection is slowed by another."""
         fabric = replace(self.scenario.fabric, uplink_gbps=_FREE_GBPS)
+        fabric = replace(fabric, planes=1, bonded=False) if fabric.bonded else fabric  # one port of the whole rate
         return replace(self.scenario, fabric=fabric)
 
 
@@ -55,19 +56,20 @@ def path_case(number: int) -> PathCase:
     family: HashFamily = "nonlinear" if nonlinear else _AFFINE[int(random.integers(len(_AFFINE)))]
     hosts = max(leaves * each, _FEWEST_HOSTS)
     planes = _PLANES if number % _EVERY == 5 else 1
+    bonded = number % (2 * _EVERY) == 13
     pairs = -(-pairs // planes) * planes  # as many in each plane
     here = pairs // planes
     door = -(-each * _NICS * here // spines)
     fabric = Fabric(
         hosts=hosts, gpus_per_host=_NICS, nics_per_host=_NICS, rail_optimised=False, hosts_per_leaf=each,
         spines=spines, nic_gbps=_NIC_GBPS, uplink_gbps=_NIC_GBPS / here * door, hash_seed=number, hash_family=family,
-        planes=planes,
+        planes=planes, bonded=bonded,
     )  # fmt: skip
     count = int(random.integers(1, min(_MOST_JOBS, hosts // _FEWEST_HOSTS) + 1))
     members = np.array_split(random.permutation(hosts), count)
     jobs = _side_by_side([_job(f"job{n}", own, pairs, random) for n, own in enumerate(members)])
     about = f"{leaves} leaves, {spines} spines, {count} jobs, {pairs} queue pairs, {family}"
-    about += f", {_PLANES} planes" if planes > 1 else ""
+    about += f", {_PLANES} planes{' by one address' if bonded else ''}" if planes > 1 else ""
     return PathCase(Scenario(f"paths-{number:03}", about, fabric, jobs), not (odd or nonlinear))
 
 

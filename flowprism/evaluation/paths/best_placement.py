@@ -9,7 +9,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from diagnose.paths.placing.placement import Demand
-from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes
+from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
 
 _SECONDS = 20.0
 # A variable of the program is 0 or 1, but for rounding.
@@ -41,8 +41,9 @@ def best_placement(
     one = coo_array((np.ones(size), (who, np.arange(size))), shape=(len(count), size + phases))
     unit = demand.bytes.max() / cables.bytes_per_s.max()
     parts = [
-        (hop * phases + p, np.arange(size), demand.bytes[who, p] / cables.bytes_per_s[hop] / unit)
+        (hop[on] * phases + p, np.flatnonzero(on), demand.bytes[who[on], p] / cables.bytes_per_s[hop[on]] / unit)
         for hop in routes.cables[route].T
+        for on in (hop != NONE,)
         for p in range(phases)
     ]
     parts += [
@@ -64,6 +65,8 @@ def best_placement(
     taken = found.x[:size] > _TAKEN
     load, own = demand.fixed_s.copy(), np.zeros(demand.fixed_s.shape, np.bool_)
     for hop in routes.cables[route[taken]].T:
-        np.add.at(load, hop, demand.bytes[who[taken]] / cables.bytes_per_s[hop][:, None])
-        np.logical_or.at(own, hop, demand.own[who[taken]])
+        on = hop != NONE
+        sending, cable = who[taken][on], hop[on]
+        np.add.at(load, cable, demand.bytes[sending] / cables.bytes_per_s[cable][:, None])
+        np.logical_or.at(own, cable, demand.own[sending])
     return ProgramResult(bound_s, float(np.where(own, load, 0.0).max(axis=0).sum()))

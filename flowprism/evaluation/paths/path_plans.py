@@ -22,8 +22,8 @@ from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes, short
 from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.paths import PathCase, path_case
 from flowprism.evaluation.paths.best_placement import best_placement
-from flowprism.evaluation.paths.true_loads import COUNTS, SentConnections, cable_loads_s, with_interfaces
-from flowprism.evaluation.paths.true_ports import with_true_ports
+from flowprism.evaluation.paths.true_loads import COUNTS, CableNumbers, SentConnections, cable_loads_s, with_interfaces
+from flowprism.evaluation.paths.true_ports import TrueWays, with_true_ports
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from flowprism.rendering.formats.path_plan_files import path_plan_csv
@@ -150,10 +150,8 @@ def run_path_case(number: int) -> PathOutcome:
     before = _planned(drawn, number)
     moved = [one for one in before.plan.connections if one.action != "keep"]
     given = [one for one in moved if one.action == "set"]
-    doors = {one.ends: int((one.planned[0].port or 0) - 1) for one in before.plan.connections if one.planned}
-    right = sum(
-        _spine_of(before.fabric, one.src_addr, one.dst_addr, one.new_src_port or 0) == doors[one.ends] for one in given
-    )
+    ways = TrueWays(before.fabric)
+    right = sum(bool(ways.leads(one, np.array([one.new_src_port or 0]))[0]) for one in given)
     after = _applied(drawn, number, with_true_ports(before.plan, before.fabric))
     slowest, least, found_s, equal = _against_best(after)
     found = PathOutcome(
@@ -211,13 +209,6 @@ def _planned(drawn: PathCase, number: int) -> _Planned:
     return _Planned(case, fabric, analysis.report, plan, jobs, sent, fabric.spine(sent.src, sent.dst, sent.port))
 
 
-def _spine_of(fabric: Fabric, src: str, dst: str, port: int) -> int:
-    number = {address: n for n, address in enumerate(fabric.addresses())}
-    nics = (number[address] % fabric.endpoints for address in (src, dst))
-    one, other, chosen = (np.array([value]) for value in (*nics, port))
-    return int(fabric.spine(one, other, chosen)[0])
-
-
 def _against_best(after: _Planned) -> tuple[float, float, float, bool]:
     """Slowest loads in sum: (the plan's, a bound of the best, the program's); whether all connections are equal."""
     phases = [(one.job, p) for one in after.plan.jobs if one.job in after.jobs for p in one.phases]
@@ -243,11 +234,15 @@ def _above(slowest: float, found_s: float) -> float | None:
 
 def _demand(after: _Planned, phases: Sequence[tuple[str, PhaseLoad]]) -> tuple[Demand, ShortestRoutes, DirectedCables]:
     inventory: Inventory = after.case.inventory
-    cables, fabric, sent = DirectedCables.of(inventory.links), after.fabric, after.sent
+    cables, fabric, sent = DirectedCables.of_inventory(inventory), after.fabric, after.sent
     number = {name: n for n, name in enumerate(cables.switches)}
-    names = [[fabric.leaf_name(n, plane) for n in range(fabric.leaves)] for plane in range(fabric.planes)]
-    code = np.array([[number[name] for name in own] for own in names])
-    ends = np.stack([code[sent.plane, fabric.leaf_of_nic(nic)] for nic in (sent.src, sent.dst)], axis=1)
+    if fabric.bonded:
+        code = np.array([number[fabric.address(nic)] for nic in range(fabric.endpoints)])
+        ends = np.stack([code[nic] for nic in (sent.src, sent.dst)], axis=1)
+    else:
+        names = [[fabric.leaf_name(n, plane) for n in range(fabric.leaves)] for plane in range(fabric.planes)]
+        leaf = np.array([[number[name] for name in own] for own in names])
+        ends = np.stack([leaf[sent.plane, fabric.leaf_of_nic(nic)] for nic in (sent.src, sent.dst)], axis=1)
     pairs, pair = np.unique(ends, axis=0, return_inverse=True)
     carried = np.stack([after.folded(job, p) for job, p in phases], axis=1)
     long = np.flatnonzero(carried.sum(axis=1) >= COUNTS * carried.sum(axis=1).max())
@@ -274,13 +269,8 @@ def _collisions(before: _Planned, after: _Planned, best: float) -> tuple[int, in
             true |= {(one.job, n) for n in np.flatnonzero(some & (ratio >= PATHS.collides_ratio)).tolist()}
             near = np.abs(ratio / PATHS.collides_ratio - 1) <= _BORDER
             unclear |= {(one.job, n) for n in np.flatnonzero(some & near).tolist()}
-    planes, leaves = range(fabric.planes), range(fabric.leaves)
-    leaf = {fabric.leaf_name(n, plane): 2 * plane * fabric.leaves + n for plane in planes for n in leaves}
-    said: set[tuple[str, int]] = set()
-    for shared in before.plan.collisions:
-        (a, b), up = shared.link, shared.link[0].switch in leaf
-        end = a if up else b
-        said.add((shared.job, (leaf[end.switch] + (0 if up else fabric.leaves)) * fabric.spines + (end.port or 0) - 1))
+    numbers = CableNumbers(fabric)
+    said = {(one.job, numbers.number(one.link)) for one in before.plan.collisions}
     true, said = true - unclear, said - unclear
     return len(said & true), len(said - true), len(true - said)
 

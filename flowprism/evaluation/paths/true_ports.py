@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from datamodel.reconstructed.streams import Bool, Int
 from datamodel.reports.path_plan import PathPlan, PlannedConnection
-from simulate.network.fabric import EPHEMERAL_PORT, EPHEMERAL_PORTS, Fabric
+from flowprism.evaluation.paths.true_loads import leaf_planes
+from simulate.network.fabric import EPHEMERAL_PORT, EPHEMERAL_PORTS, SPINE_PORT, Fabric
 
 
 def with_true_ports(plan: PathPlan, fabric: Fabric) -> PathPlan:
@@ -13,11 +17,11 @@ def with_true_ports(plan: PathPlan, fabric: Fabric) -> PathPlan:
     used = {one.ends for one in plan.connections} | {
         (one.src_addr, one.dst_addr, one.new_src_port) for one in plan.connections if one.new_src_port is not None
     }
-    nic = {address: n % fabric.endpoints for n, address in enumerate(fabric.addresses())}
+    ways, every = TrueWays(fabric), np.arange(EPHEMERAL_PORT, EPHEMERAL_PORT + EPHEMERAL_PORTS)
     connections = list(plan.connections)
     for n, one in enumerate(connections):
         if one.action in {"try", "none"} and one.planned:
-            ports = _leading(one, nic, fabric)
+            ports = every[ways.leads(one, every)].tolist()
             port = next((p for p in ports if (one.src_addr, one.dst_addr, p) not in used), None)
             if port is not None:
                 used.add((one.src_addr, one.dst_addr, port))
@@ -25,9 +29,20 @@ def with_true_ports(plan: PathPlan, fabric: Fabric) -> PathPlan:
     return plan.model_copy(update={"connections": tuple(connections)})
 
 
-def _leading(one: PlannedConnection, nic: dict[str, int], fabric: Fabric) -> list[int]:
-    """Ports by which the sender's leaf sends a connection to the planned spine."""
-    ports = np.arange(EPHEMERAL_PORT, EPHEMERAL_PORT + EPHEMERAL_PORTS)
-    src, dst = (np.full(len(ports), nic[address]) for address in (one.src_addr, one.dst_addr))
-    door = (one.planned[0].port or 0) - 1
-    return [int(port) for port in ports[fabric.spine(src, dst, ports) == door]]
+@dataclass(frozen=True, slots=True)
+class TrueWays:
+    """Where a fabric's own hashes lead connections."""
+
+    fabric: Fabric
+
+    def leads(self, one: PlannedConnection, ports: Int) -> Bool:
+        """(n,) whether a connection would take the planned way with each of some source ports."""
+        fabric, leaves = self.fabric, leaf_planes(self.fabric)
+        nic = {address: n % fabric.endpoints for n, address in enumerate(fabric.addresses())}
+        src, dst = (np.full(len(ports), nic[address]) for address in (one.src_addr, one.dst_addr))
+        left = next(port for port in one.planned if port.switch in leaves)
+        door = (left.port or 0) - SPINE_PORT
+        right: Bool = (fabric.spine(src, dst, ports) == door) | (door >= fabric.spines)  # to a NIC of the same leaf
+        if fabric.bonded:
+            right &= fabric.bonded_plane(src, dst, ports) == leaves[left.switch][1]
+        return right

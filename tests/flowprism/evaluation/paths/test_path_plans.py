@@ -28,6 +28,16 @@ def test_planes_are_planned_apart() -> None:
     assert max(found.free) <= 0.01
 
 
+def test_nics_with_two_ports_and_one_address_are_planned_by_port_and_spine() -> None:
+    """Their ports collide as cables do; a source port leads by the planned one of both."""
+    found = run_path_case(77)
+    assert found.about.endswith("2 planes by one address")
+    assert found.collisions[0] > 0
+    assert found.collisions[1:] == (0, 0)
+    assert (round(found.excess, 3), found.at_bound) == (0, True)
+    assert found.moves[1] == found.moves[2] > 0
+
+
 def test_no_port_is_given_where_the_hash_cannot_be_learnt() -> None:
     """A nonlinear hash, and one modulo six."""
     for number in (7, 3):
