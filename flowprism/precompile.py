@@ -16,9 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from capture.goflow2.dump_reader import FlowMessages, begins_with_message
 from capture.reader import read_all
 from datamodel.reconstructed.streams import Streams
 from datamodel.reports.report import Report
+from datamodel.telemetry.flows import Flows
 from datamodel.telemetry.ingest_result import IngestResult
 from datamodel.telemetry.profiles import ProfileReport
 from flowprism.pipeline import AnalysisOptions, analyze_reading
@@ -35,7 +37,8 @@ from simulate.scenarios.sweep import Cell, sweep
 _DECODERS = (
     "from capture.export_decoder import ExportDecoder; from capture.configured_rates import SamplingRates;"
     "from flowprism.collector.warmup import warm_up; warm_up(ExportDecoder(SamplingRates()));"
-    "from flowprism.precompile import decode_packets, read_profile; decode_packets(); read_profile()"
+    "from flowprism.precompile import decode_messages, decode_packets, read_profile;"
+    "decode_packets(); decode_messages(); read_profile()"
 )
 _ANALYSIS = (
     "from flowprism.service.components.scanner import warm_up; warm_up();"
@@ -56,6 +59,20 @@ def decode_packets() -> IngestResult:
     """The flow records of the bundled mirror."""
     with as_file(files("flowprism.demo") / "mirror.pcap.gz") as mirror:
         return read_all([mirror])
+
+
+def decode_messages() -> Flows:
+    """The records of one FlowMessage of GoFlow2: from a dump, and from Kafka with its length and without."""
+    fields = (b"\x08\x04", b"\x32\x04\x0a\x00\x00\x01", b"\x3a\x04\x0a\x00\x00\x02", b"\x48\xe8\x07", b"\x50\x01")
+    times = b"".join(number + b"\x80\x80\x90\xbb\xba\xad\xdb\xb6\x18" for number in (b"\xf8\x06", b"\x80\x07"))
+    message = b"".join(fields) + times
+    prefixed = bytes([len(message)]) + message
+    begins_with_message(prefixed)
+    decoder = FlowMessages()
+    decoder.feed(prefixed, last=True)
+    decoder.feed_each([prefixed], prefixed=True)
+    decoder.feed_each([message], prefixed=False)
+    return decoder.flows()
 
 
 def read_profile() -> ProfileReport:

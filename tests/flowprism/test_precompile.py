@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from capture.goflow2 import flow_message, message_scanner, protobuf
 from capture.profiles import trace_scan
 from diagnose.profiles import intervals
 from flowprism import precompile
-from flowprism.precompile import analyse_samples, fill_outage, read_profile
+from flowprism.precompile import analyse_samples, decode_messages, fill_outage, read_profile
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
+from tests.capture.goflow2.flow_messages import message, prefixed
+from tests.capture.goflow2.test_dump_reader import dump
 from tests.diagnose.profiles.made_profiles import case_of, write_case
 
 
@@ -28,9 +32,9 @@ def test_an_outage_that_is_filled_goes_all_the_way() -> None:
     assert len(fill_outage().outages_ns) == 1
 
 
-def compiled_profile_kernels() -> dict[str, object]:
-    """What each kernel that reads and compares profiles has been compiled for in this process."""
-    kernels = {**vars(trace_scan), **vars(intervals)}
+def compiled_kernels(*modules: ModuleType) -> dict[str, object]:
+    """What each kernel that these modules use has been compiled for in this process."""
+    kernels = {name: one for module in modules for name, one in vars(module).items()}
     return {name: list(signatures) for name, one in kernels.items() if (signatures := getattr(one, "signatures", None))}
 
 
@@ -38,10 +42,20 @@ def test_profile_that_is_read_leaves_nothing_to_compile(tmp_path: Path) -> None:
     """Recordings of a job need no kernel, and none for other types, than the trace that is read beforehand."""
     (rank,) = read_profile().ranks
     assert {time.what: time.seconds for time in rank.times}["compute"] == 2e-6
-    before = compiled_profile_kernels()
+    before = compiled_kernels(trace_scan, intervals)
     write_case(case_of(5), tmp_path)
     report_profiles(*read_profiles(tmp_path))
-    assert compiled_profile_kernels() == before
+    assert compiled_kernels(trace_scan, intervals) == before
+
+
+def test_flow_messages_that_are_decoded_leave_nothing_to_compile() -> None:
+    """A dump of GoFlow2 needs no kernel, and none for other types, than the message that is decoded beforehand."""
+    modules = (message_scanner, flow_message, protobuf)
+    flows = decode_messages()
+    assert (flows.addresses, flows.frame["bytes"].tolist()) == (("10.0.0.1", "10.0.0.2"), [1000] * 3)
+    before = compiled_kernels(*modules)
+    assert len(dump(prefixed(message()), prefixed(message(bytes=7)))[0]) == 2
+    assert compiled_kernels(*modules) == before
 
 
 @pytest.mark.parametrize(("code", "result"), [("pass", 0), ("raise SystemExit(3)", 1), ("import os; os.abort()", 1)])
