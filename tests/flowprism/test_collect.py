@@ -135,6 +135,7 @@ def test_a_replayed_capture_is_collected(tmp_path: Path) -> None:
     assert (exporter["protocol"], exporter["domain"], exporter["templates"]) == ("NetFlow v9", 7, 1)
 
 
+@pytest.mark.slow
 def test_a_restart_decodes_and_counts_at_once(tmp_path: Path) -> None:
     """Templates outlive the process: data that come before the exporter repeats its template are decoded.
 

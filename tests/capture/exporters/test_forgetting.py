@@ -176,7 +176,7 @@ def test_an_exporter_without_evidence_may_always_be_forgotten(field: str, value:
 SPRAYED = {"gapless": range(8), "at random": (7 << 28, 5, 3 << 29, 11 << 27, 1 << 31, 9, 5 << 28, 13 << 26)}
 
 
-@pytest.mark.parametrize("numbering", SPRAYED)
+@pytest.mark.parametrize("numbering", ["gapless", pytest.param("at random", marks=pytest.mark.slow)])
 def test_a_table_full_of_eight_datagrams_each_lets_new_exporters_in(numbering: str) -> None:
     """Within a second of theirs, for they took half of one; the exporter known before goes on as it was."""
     feed, number = Feed(), 1

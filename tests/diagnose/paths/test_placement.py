@@ -161,6 +161,7 @@ def test_hashed_paths_are_slower_than_the_plan() -> None:
     assert hashed.slowest_s[0] > 1.33 * place(work, routes, fabric).slowest_s[0]
 
 
+@pytest.mark.slow
 def test_what_moves_that_slow_no_phase_cannot_reach_is_explored() -> None:
     """Three jobs over three spines: relieving one slows another less. Without exploring, 2.4 % are lost in the mean.
 

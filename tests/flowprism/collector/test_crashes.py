@@ -184,6 +184,7 @@ def packet_of(path: Path) -> tuple[str, bytes]:
     return ".".join(map(str, packet[12:16])), packet[28:]
 
 
+@pytest.mark.slow
 def test_a_death_from_outside_sets_nothing_aside(tmp_path: Path) -> None:
     """A decoder that something else ends while it has a datagram in hand decodes it at the second attempt."""
     with Collector(tmp_path) as collector, sender() as sock:

@@ -7,6 +7,8 @@ import signal
 import socket
 from pathlib import Path
 
+import pytest
+
 from storage.lake.log import read_manifests
 from tests.flowprism.collector.fake import datagram, records_of
 from tests.flowprism.collector.running import Collector, sender
@@ -52,6 +54,7 @@ def test_overload_is_counted(tmp_path: Path) -> None:
     assert totals["lost"]["datagrams"] <= totals["kernel_drops"]
 
 
+@pytest.mark.slow
 def test_allow_list(tmp_path: Path) -> None:
     """Only networks that are allowed may send; others are counted by address.
 
@@ -70,6 +73,7 @@ def test_allow_list(tmp_path: Path) -> None:
     assert (status["totals"]["refused"], len(collector.kept())) == (10, 10)
 
 
+@pytest.mark.slow
 def test_ipv6_and_tcp(tmp_path: Path) -> None:
     """Datagrams over IPv6 and IPFIX messages over TCP come the same way.
 

@@ -11,6 +11,7 @@ from flowprism.evaluation.consecutive_scans import WindowOutcome, figures, outco
 HOURS = 0.4  # 24 windows of three minutes, ten of them behind the onset
 
 
+@pytest.mark.slow
 def test_slow_link_is_one_incident_until_it_is_fixed() -> None:
     """Windows that hold nothing of the time before the onset as well; it is over after the quiet scans."""
     found = run_window_case(38, HOURS)
