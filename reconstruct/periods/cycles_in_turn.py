@@ -25,8 +25,8 @@ def count_cycles_in_turn(numbers: Int, lasted_ns: Float) -> int:
     """Count the cycles that make an iteration; 1 where they do not take turns, or too few were seen.
 
     Of all counts for which the same cycle of a turn is the longest in nearly all turns, by more than messages take
-    longer or shorter, it is the one with most evidence (`_evidence`): of lengths, or of lengths beside the other cycles
-    of their turn. Faults that set in, or get worse, make all cycles longer by more than the places of a turn differ.
+    longer or shorter, it is the one with most evidence (`_evidence`): of lengths, or of lengths beside the cycles
+    around them. Faults that set in, or get worse, make all cycles longer by more than the places of a turn differ.
 
     Args:
         numbers: (cycles,) number of each cycle, ascending; cycles that are not known are left out.
@@ -35,13 +35,17 @@ def count_cycles_in_turn(numbers: Int, lasted_ns: Float) -> int:
     evidence = {1: LEAST_EVIDENCE}
     for times in range(2, min(MOST_CYCLES, len(numbers) // FEWEST_TURNS) + 1):
         place = numbers % times
-        if len(np.unique(place)) == times and _takes_turns(numbers, lasted_ns, times):
-            beside_ns = _beside_its_turn(numbers // times, lasted_ns)
-            evidence[times] = max(
-                _evidence(place, lasted_ns, len(place)),
-                # the cycles of a turn share its length: one in each of them says nothing of its own
-                _evidence(place, beside_ns, len(place) - len(np.unique(numbers // times))),
-            )
+        if len(np.unique(place)) < times:
+            continue
+        # what is usual around the cycles of a turn is found from them: one in each says nothing of its own
+        own = len(place) - len(np.unique(numbers // times))
+        ratio = _beside_others(numbers, lasted_ns, times)
+        found = [
+            _evidence(place, measured, free)
+            for measured, free in ((lasted_ns, len(place)), (ratio, own))
+            if _takes_turns(numbers, measured, times)
+        ]
+        evidence[times] = max(found, default=0.0)
     return max(evidence, key=lambda times: (evidence[times], -times))
 
 
@@ -62,11 +66,16 @@ def _takes_turns(numbers: Int, lasted_ns: Float, times: int) -> bool:
     return bool(np.mean(whole.argmax(axis=1) == usual_ns.argmax()) >= LONGEST_SHARE) if len(whole) else False
 
 
-def _beside_its_turn(turn: Int, lasted_ns: Float) -> Float:
-    """(cycles,) how long each took, as a share of the median cycle of its turn."""
-    number = np.unique(turn, return_inverse=True)[1]
-    usual_ns = np.array([np.median(lasted_ns[number == n]) for n in range(int(number.max()) + 1)])
-    return np.asarray(lasted_ns / usual_ns[number], np.float64)
+def _beside_others(numbers: Int, lasted_ns: Float, times: int) -> Float:
+    """(cycles,) how long each took, over the median of the cycles up to half a turn before and behind it.
+
+    As many lie before as behind, so that what gets longer and longer is as long as what is around it.
+    """
+    half, place = times // 2, numbers - numbers[0]
+    table = np.full(int(place[-1]) + 1 + 2 * half, np.nan)
+    table[place + half] = lasted_ns
+    around = np.lib.stride_tricks.sliding_window_view(table, 2 * half + 1)[place]
+    return np.asarray(lasted_ns / np.nanmedian(around, axis=1), np.float64)
 
 
 def _evidence(place: Int, lasted_ns: Float, free: int) -> float:

@@ -54,6 +54,16 @@ def test_a_checkpoint_after_every_twelfth_iteration_makes_no_turns() -> None:
     assert counted(lasted([1.0] * 11 + [3.0], 20)) == 1
 
 
+@pytest.mark.parametrize("most", [4.0, 0.25, 20.0])
+@pytest.mark.parametrize("cycles", [24, 32, 64])
+def test_what_gets_longer_and_longer_takes_no_turns(most: float, cycles: int) -> None:
+    """Or shorter: of forty jobs none, though each cycle differs from the one before."""
+    for draw in range(40):
+        noise = np.random.default_rng(draw).normal(1, 0.01, cycles)
+        assert counted(np.geomspace(1, most, cycles) * noise) == 1
+        assert counted(np.linspace(1, most, cycles) * noise) == 1
+
+
 def test_what_is_longer_by_less_than_messages_take_is_no_optimizer_step() -> None:
     """By 3 %, however regularly."""
     assert counted(lasted([1.0, 1.0, 1.0, 1.03], 16, spread=0.0003)) == 1
