@@ -462,7 +462,9 @@ def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Jo
     inside = inside[np.isin(streams.src[inside], job.endpoints) & np.isin(streams.dst[inside], job.endpoints)]
     whole = align_in_time(streams, inside.tolist(), job.edges_ns)
     rest = np.setdiff1d(inside, np.array([f.stream for f in whole], np.int64))
-    busy = align_in_bytes(streams, rest.tolist(), job.edges_ns, lattices.quantum_bytes) if axes is streams else ()
+    # what is known by counts alone has no bytes to compare
+    quanta = lattices.stream, lattices.quantum_bytes
+    busy = align_in_bytes(streams, rest.tolist(), job.edges_ns, *quanta) if axes is streams else ()
     rest = np.setdiff1d(rest, np.array([f.stream for f in busy], np.int64))
     # One message in each of three iterations is chance for one stream in five (3! / 3^3), in each of eight for one in
     # four hundred.

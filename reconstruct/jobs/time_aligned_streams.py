@@ -179,21 +179,27 @@ def _keeps_beat(follower: TimeAlignedStream, iterations: int) -> bool:
 
 
 def align_in_bytes(
-    streams: Streams, candidates: Iterable[int], edges_ns: Int, quanta_bytes: Float
+    streams: Streams, candidates: Iterable[int], edges_ns: Int, members: Int, quanta_bytes: Float
 ) -> tuple[TimeAlignedStream, ...]:
-    """Cut the candidates by a job's iterations; those that carry one of its quanta in most of them are its own.
+    """Cut the candidates by a job's iterations; those that carry in most of them what a member does are its own.
 
-    A flow of constant rate carries as much in each iteration, too, while all take as long: but not what a rank sends.
+    The member has an end in common with the candidate: a rank of a ring sends as much as it receives. A flow of
+    constant rate carries as much in each iteration, too, while all take as long, but not what a rank sends.
 
     Args:
         streams: data rows by connection.
         candidates: stream numbers.
         edges_ns: (iterations,) end of each iteration.
-        quanta_bytes: what members of the job carry in an iteration.
+        members: (n,) stream numbers of the job's members.
+        quanta_bytes: (n,) what each carries in an iteration.
     """
-    known = np.unique(quanta_bytes)
-    found = (_as_members_do(streams, n, edges_ns, known) for n in candidates)
-    return tuple(f for f in found if f is not None)
+    src, dst, found = streams.src[members], streams.dst[members], list[TimeAlignedStream]()
+    for n in candidates:
+        ends = streams.src[n], streams.dst[n]
+        near = np.isin(src, ends) | np.isin(dst, ends)
+        one = _as_members_do(streams, n, edges_ns, quanta_bytes[near])
+        found += [one] if one is not None else []
+    return tuple(found)
 
 
 def _as_members_do(streams: Streams, stream: int, edges_ns: Int, known_bytes: Float) -> TimeAlignedStream | None:

@@ -13,6 +13,8 @@ from tests.reconstruct.traffic_classes.hand_made import SECOND, streams
 RANKS, ITERATIONS, BYTES = 6, 20, 12_000_000
 # Of an iteration: what the slow stream sends for, and when the others, which wait for it, have ended.
 BUSY, ENDED = 0.998, 0.995
+# The stream that the rank behind the slow one sends, and what it carries.
+NEXT = np.array([0]), np.array([float(BYTES)])
 Rows = list[tuple[float, float, int]]
 
 
@@ -58,15 +60,22 @@ def test_as_much_as_members_carry_in_most_iterations(each: list[int], taken: boo
     """Bytes decide, whenever they are sent."""
     rows = ring(without_pauses(each))
     edges_ns = np.rint((np.arange(ITERATIONS) + BUSY) * SECOND).astype(np.int64)
-    found = align_in_bytes(rows, [RANKS - 1], edges_ns, np.array([float(BYTES)]))
+    found = align_in_bytes(rows, [RANKS - 1], edges_ns, *NEXT)
     assert bool(found) == taken
+
+
+def test_as_much_as_a_member_elsewhere_carries_is_chance() -> None:
+    """Of the many streams of a job one has any number of bytes; at its own ends there are few."""
+    rows = ring(without_pauses([BYTES] * ITERATIONS))
+    edges_ns = np.rint((np.arange(ITERATIONS) + BUSY) * SECOND).astype(np.int64)
+    assert not align_in_bytes(rows, [RANKS - 1], edges_ns, np.array([2]), np.array([float(BYTES)]))
 
 
 def test_it_is_cut_once_an_iteration() -> None:
     """All rows that begin before an edge are of its iteration, those behind the last edge of none."""
     rows = ring(without_pauses([BYTES] * ITERATIONS))
     edges_ns = np.rint((np.arange(ITERATIONS - 1) + BUSY) * SECOND).astype(np.int64)
-    (found,) = align_in_bytes(rows, [RANKS - 1], edges_ns, np.array([float(BYTES)]))
+    (found,) = align_in_bytes(rows, [RANKS - 1], edges_ns, *NEXT)
     assert found.iteration.tolist() == [*range(ITERATIONS - 1), -1]
     assert (found.high - found.low).tolist() == [6] * ITERATIONS
     assert found.bursts_per_iteration == 1
