@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Annotated, Literal
@@ -64,12 +65,7 @@ class Endpoint(Document):
     def attachments(self) -> tuple[Attachment, ...]:
         """Every switch port this NIC is plugged into."""
         own = (Attachment(switch=self.switch, port=self.port),) if self.switch is not None else ()
-        return own + self.links
-
-    @property
-    def bonded(self) -> bool:
-        """Whether it has one address behind several switches, as with two ports in one link aggregation group."""
-        return len(self.all_addresses) == 1 and len({to.switch for to in self.attachments}) > 1
+        return own + tuple(to for to in self.links if to not in own)
 
 
 StageRole = Literal["only", "first", "middle", "last"]  # of a pipeline's stage
@@ -155,15 +151,31 @@ class Inventory(Document):
                 a=one.all_addresses[0],
                 b=to.switch,
                 b_port=to.port,
-                speed_gbps=one.speed_gbps and one.speed_gbps / len(one.attachments),
+                speed_gbps=(one.speed_gbps or 0.0) / len(one.attachments),
             )
             for one in self.bonded_endpoints()
             for to in one.attachments
         )
 
     def bonded_endpoints(self) -> tuple[Endpoint, ...]:
-        """Endpoints whose one address is behind several switches."""
-        return tuple(endpoint for host in self.hosts for endpoint in host.endpoints if endpoint.bonded)
+        """Endpoints whose one address is behind several switches, by ports of their own and of known speed.
+
+        As with two ports in one link aggregation group (IEEE 802.1AX). Management NICs, and functions that share
+        ports, are none: of these it is not known which port packets take.
+        """
+        listed = {switch.name for switch in self.switches}
+        every = [endpoint for host in self.hosts for endpoint in host.endpoints]
+        ports = [(to.switch, to.port) for one in every for to in one.attachments]
+        ports += [end for n in self.links for end in ((n.a, n.a_port), (n.b, n.b_port))]
+        shared = {port for port, times in Counter(ports).items() if times > 1 and port[1] is not None}
+
+        def is_bonded(one: Endpoint) -> bool:
+            behind = {to.switch for to in one.attachments}
+            own = shared.isdisjoint((to.switch, to.port) for to in one.attachments)
+            single = len(one.all_addresses) == 1 and one.speed_gbps is not None
+            return single and own and len(behind) > 1 and behind <= listed
+
+        return tuple(one for one in every if is_bonded(one))
 
     @model_validator(mode="after")
     def _says_everything_once(self) -> Inventory:

@@ -29,7 +29,8 @@ class Subject(Document):
     @property
     def identity(self) -> tuple[str, ...]:
         """Names that it shares with no other: parallel links between two switches differ in their ports only."""
-        return (*self.ids, *(str(port) for port in (self.a_port, self.b_port) if port is not None))
+        ports = (self.a_port, self.b_port)
+        return self.ids if ports == (None, None) else (*self.ids, *("" if n is None else str(n) for n in ports))
 
 
 class Suspect(Document):

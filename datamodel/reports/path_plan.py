@@ -25,6 +25,10 @@ class Port(Document):
     switch: str
     port: int | None
 
+    def __str__(self) -> str:
+        """As switch:interface; ports of NICs have no number."""
+        return self.switch if self.port is None else f"{self.switch}:{self.port}"
+
 
 class PlannedConnection(Document):
     """One connection that is long enough to be worth a place of its own."""

@@ -85,8 +85,7 @@ def counter_notes(found: tuple[CountedCable, ...]) -> tuple[str, ...]:
 
 
 def _shown(one: CountedCable, size: int) -> str:
-    end = one.link[0]
-    return f"such as {end.switch} port {end.port}: {one.counted_bytes / 1e9:.3g} GB, {size / 1e9:.3g} GB in records"
+    return f"such as {one.link[0]}: {one.counted_bytes / 1e9:.3g} GB, {size / 1e9:.3g} GB in records"
 
 
 def _port(cables: DirectedCables, cable: int) -> Port:

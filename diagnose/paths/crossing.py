@@ -48,8 +48,8 @@ def crossing(found: ConnectionTables, inventory: Inventory, cables: DirectedCabl
     for host in inventory.hosts:
         for endpoint in host.endpoints:
             at, names = endpoint.attachments, endpoint.all_addresses
-            if endpoint.bonded:
-                behind |= {names[0]: number[names[0]]}
+            if names[0] in number:
+                behind[names[0]] = number[names[0]]
                 continue
             if len(at) != len(names) and len({to.switch for to in at}) > 1:
                 continue
@@ -105,10 +105,12 @@ def learn(
     connection, switch, cable = connection[choice], switch[choice], cable[choice]
     names = [roles.get(name, "") for name in cables.switches]
     role = np.unique(names, return_inverse=True)[1]
+    role[cables.ends_here] = role.max(initial=-1) + 1
     headers = {name: values[connection] for name, values in across.headers.items()}
     used = np.setdiff1d(across.routes.cables, [NONE])
-    by_port = sorted(used.tolist(), key=lambda n: (cables.tail[n], cables.port(n)[1] or 0, n))
-    every = {int(n): np.array([c for c in by_port if cables.tail[c] == n], np.int64) for n in np.unique(switch)}
+    by_port = np.array(sorted(used.tolist(), key=lambda n: (cables.tail[n], cables.port(n)[1] or 0, n)), np.int64)
+    some, first = np.unique(cables.tail[by_port], return_index=True)
+    every = dict(zip(some.tolist(), np.split(by_port, first[1:]), strict=False))
     return learn_hashes(headers, switch, cable, role, every) if len(connection) else {}
 
 
@@ -133,15 +135,17 @@ def predicted(across: Crossing, hashes: Mapping[int, UplinkHash], unseen: Int, s
 def obstacles(found: ConnectionTables, cables: DirectedCables, seen: Choices) -> list[str]:
     """What no plan can be made without, in a line each."""
     lines = []
-    slow = [link for link in cables.links if not link.speed_gbps]
-    if not cables.links:
+    between = np.flatnonzero(~(cables.ends_here[cables.tail] | cables.ends_here[cables.head]))
+    links = [cables.links[n] for n in between[::2] // 2]
+    slow = [link for link in links if not link.speed_gbps]
+    if not links:
         lines.append("the inventory lists no links between switches: no path can be named")
     if slow:
         lines.append(f"{len(slow)} links have no speed_gbps (such as {slow[0].a} - {slow[0].b}): their load is unknown")
     if found.shared_ports:
         shown = found.shared_ports[0]
         lines.append(f"{len(found.shared_ports)} interfaces are of several links (such as {shown}): not distinguished")
-    if cables.links and not len(found.sightings):
+    if links and not np.isin(found.sightings["cable"], between).any():
         lines.append("no record names an interface (in_if, out_if) of a link between switches: paths are unknown")
     if seen.sprayed:
         lines.append("packets of connections are spread over cables: they have no path to plan")

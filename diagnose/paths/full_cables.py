@@ -35,11 +35,16 @@ def suspected_cables(finding: Finding, cables: DirectedCables) -> list[int]:
     subject, found = finding.subject, list[int]()
     ports = [(subject.ids, (subject.a_port, subject.b_port))] if subject.type == "link" else []
     for ids, known in ports or [(s.ids, (None, None)) for s in finding.suspects or (subject,)]:
-        own = [2 * n for n, link in enumerate(cables.links) if _is_cable(ids, known, link)]
+        own = [2 * n for n, link in enumerate(cables.links) if _is_cable(ids, known, link) and _between(cables, n)]
         if not own:
             return []
         found += own
     return sorted({way for n in found for way in (n, n + 1)})
+
+
+def _between(cables: DirectedCables, link: int) -> bool:
+    """Whether a link is one between two switches, and none of an endpoint."""
+    return not (cables.ends_here[cables.tail[2 * link]] or cables.ends_here[cables.head[2 * link]])
 
 
 def _is_cable(ids: Sequence[str], ports: tuple[int | None, int | None], link: Link) -> bool:

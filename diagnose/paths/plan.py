@@ -61,6 +61,8 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     if notes:
         return PathPlan(window=report.window, notes=tuple(notes))
     across = crossing(found, inventory, cables)
+    if len(across.rows) and not len(across.routes.cables):
+        return PathPlan(window=report.window, notes=("no connection has a way over the links of the inventory",))
     doors = Doors.of(across, cables)
     roles = {switch.name: switch.role or "" for switch in inventory.switches}
     hashes = learn(across, cables, seen, doors, roles)
@@ -192,6 +194,7 @@ def _elephants(members: list[Bool], folded: Phases, across: Crossing, cables: Di
     """(long connections of all jobs, the job of each)."""
     rows, owner = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     uplinks = np.unique(across.routes.cables[:, 0]) if len(across.routes.cables) else np.zeros(0, np.int64)
+    uplinks = uplinks[~cables.ends_here[cables.head[uplinks]]]
     doors = np.bincount(cables.tail[uplinks], minlength=len(cables.switches))
     for n, own in enumerate(members):
         sent = np.where(own, folded.bytes[:, folded.job == n].sum(axis=1), 0.0)
@@ -249,13 +252,14 @@ def _learnt(hashes: Mapping[int, UplinkHash], cables: DirectedCables) -> tuple[L
 def _ambiguous(inventory: Inventory) -> tuple[str, ...]:
     """The remark that some endpoints have several addresses, but not one for each switch they are plugged into."""
     ends = [e for host in inventory.hosts for e in host.endpoints if len(e.attachments) != len(e.all_addresses)]
-    many = [e.all_addresses[0] for e in ends if not e.bonded and len({to.switch for to in e.attachments}) > 1]
+    bonded = {one.all_addresses for one in inventory.bonded_endpoints()}
+    ends = [e for e in ends if e.all_addresses not in bonded]
+    many = [e.all_addresses[0] for e in ends if len({to.switch for to in e.attachments}) > 1]
     if not many:
         return ()
     shown = f"{len(many)} endpoints (such as {many[0]})"
-    return (
-        f"{shown} are behind several switches, but not with an address each: which one their packets take is unknown",
-    )
+    needed = "without an address, or a port of its own and a speed, for each"
+    return (f"{shown} are behind several switches, {needed}: which one their packets take is unknown",)
 
 
 def _doubts(now: OpenRoutes, moved: int, left_out: list[int]) -> list[str]:

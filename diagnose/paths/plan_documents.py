@@ -120,7 +120,7 @@ def _passing(tables: PlanTables) -> dict[int, Int]:
 def _balance(tables: PlanTables, job: str, number: int) -> list[UplinkBalance]:
     """The most loaded of the cables by which a job's elephants leave a switch over their mean, now and planned.
 
-    Switches are those of senders, and senders with several ports.
+    Switches are those of senders; ports of the senders themselves are none of their uplinks.
     """
     mine = np.flatnonzero(tables.owner == number)
     sent = tables.demand.bytes[mine][:, tables.folded.job == number].sum(axis=1)
@@ -139,15 +139,14 @@ def _balance(tables: PlanTables, job: str, number: int) -> list[UplinkBalance]:
 
 
 def _leaving(tables: PlanTables) -> Bool:
-    """(directions,) cables by which connections leave senders with several ports, and the switches of senders."""
+    """(directions,) cables by which connections leave the switches of senders, but not to where they end."""
     hops, cables = tables.across.routes.cables, tables.cables
     found = np.zeros(len(cables.tail), np.bool_)
     if len(hops):
         found[hops[:, 0]] = True
         second = hops[cables.ends_here[cables.tail[hops[:, 0]]]][:, 1:2].ravel()
-        second = second[second != NONE]
-        found[second[~cables.ends_here[cables.head[second]]]] = True
-    return found
+        found[second[second != NONE]] = True
+    return np.asarray(found & ~cables.ends_here[cables.tail] & ~cables.ends_here[cables.head])
 
 
 def _shared_ports(tables: PlanTables) -> tuple[str, ...]:

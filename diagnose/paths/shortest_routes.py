@@ -118,7 +118,7 @@ def _by_port(ends: Int, ports: Int, sides: tuple[Int, Int], ends_here: Bool) -> 
     begin = np.searchsorted(own[ports], ends)
     count = np.where(ends_here[ends], np.searchsorted(own[ports], ends, side="right") - begin, 1)
     row, place = expanded(begin, count)
-    cable = np.where(ends_here[ends[row]], ports[np.minimum(place, len(ports) - 1)], NONE)
+    cable = np.where(ends_here[ends[row]], np.append(ports, NONE)[np.minimum(place, len(ports))], NONE)
     return row, cable, np.where(cable == NONE, ends[row], other[cable])
 
 

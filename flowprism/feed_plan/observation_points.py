@@ -57,8 +57,9 @@ def fabric_ports(inventory: Inventory) -> FabricPorts:
     leaves = leaf_names(inventory)
     hosts: Counter[int] = Counter()
     for endpoint in (endpoint for host in inventory.hosts for endpoint in host.endpoints):
-        if endpoint.attachments and (gbps := _whole_gbps(endpoint.speed_gbps)) is not None:
-            hosts[gbps] += len(endpoint.attachments)
+        many = len(endpoint.attachments)
+        if many and endpoint.speed_gbps and (gbps := _whole_gbps(endpoint.speed_gbps / many)) is not None:
+            hosts[gbps] += many
     if not hosts:
         raise InputError("the inventory has no endpoint with a switch and a speed of 1 Gb/s or more")
     uplinks: Counter[int] = Counter()

@@ -218,18 +218,29 @@ def test_what_is_not_known_is_one_line_and_no_plan(
     assert (plan.jobs, plan.connections, plan.collisions) == ((), (), ())
 
 
-def test_an_address_behind_two_switches_is_not_planned(case: Case) -> None:
+def test_an_address_behind_two_switches_by_ports_of_unknown_speed_is_not_planned(case: Case) -> None:
     """Which of them its packets take is unknown: one line says so, and its connections are left out."""
     host = case.inventory.hosts[1]
     both = (Attachment(switch="leaf0", port=20), Attachment(switch="leaf1", port=20))
-    twice = host.endpoints[0].model_copy(update={"switch": None, "port": None, "links": both})
+    twice = host.endpoints[0].model_copy(update={"switch": None, "port": None, "links": both, "speed_gbps": None})
     changed = host.model_copy(update={"endpoints": (twice, *host.endpoints[1:])})
     hosts = (case.inventory.hosts[0], changed, *case.inventory.hosts[2:])
     plan = planned(case, case.inventory.model_copy(update={"hosts": hosts}))
     address = twice.all_addresses[0]
-    assert [note for note in plan.notes if "by one address" in note and address in note]
+    assert [note for note in plan.notes if "behind several switches" in note and address in note]
     assert address not in {end for one in plan.connections for end in (one.src_addr, one.dst_addr)}
     assert len(plan.connections) == 62
+
+
+def test_without_links_or_ways_over_them_one_line_says_so() -> None:
+    """With NICs of two ports, too, whose cables are no links between switches."""
+    case = simulate_case(path_case(77).scenario, 77)
+    fabric, flows = path_case(77).scenario.fabric, case.readings["flows"].flows
+    reading = replace(case.readings["flows"], flows=with_interfaces(flows, fabric))
+    for links, note in (((), "lists no links"), (case.inventory.links[:1], "no connection has a way over the links")):
+        plan = plan_reading(reading, ("a case",), case.inventory.model_copy(update={"links": links}), OPTIONS)
+        assert [one for one in plan.notes if note in one]
+        assert plan.connections == ()
 
 
 def test_a_link_that_has_become_slow_is_left_out() -> None:

@@ -55,6 +55,5 @@ def page(request: Request, viewer: Seeing, which: Annotated[PathsQuery, Query()]
 
 
 def doors(ports: tuple[Port, ...] | None) -> str:
-    """Where a connection leaves switches, as switch:interface of each; ports of NICs have no number."""
-    named = (one.switch if one.port is None else f"{one.switch}:{one.port}" for one in ports or ())
-    return ", ".join(named) or "unknown"
+    """Where a connection leaves switches, as switch:interface of each."""
+    return ", ".join(map(str, ports or ())) or "unknown"

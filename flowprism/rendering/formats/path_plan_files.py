@@ -42,7 +42,7 @@ def path_plan_csv(plan: PathPlan) -> str:
     rows.writerow(COLUMNS)
     for one in plan.connections:
         if one.action in {"set", "keep"}:
-            planned = " ".join(f"{p.switch}:{p.port}" for p in one.planned)
+            planned = " ".join(map(str, one.planned))
             port = one.new_src_port or one.src_port
             rows.writerow([one.job, one.src_addr, one.dst_addr, one.src_port, port, one.dst_qp or "", planned])
     return text.getvalue()

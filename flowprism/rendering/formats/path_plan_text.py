@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from datamodel.reports.path_plan import JobPaths, PathPlan, Port
+from diagnose.finding_text import listed
 from flowprism.rendering import units
 
 _MOST = 12
@@ -21,7 +22,7 @@ def print_path_plan(plan: PathPlan, console: Console) -> None:
     uneven = sorted(plan.balance, key=lambda b: (-b.now, b.job, b.switch))
     balance = [f"{b.switch}, {b.job}: {b.now:.2f} now, {b.planned:.2f} planned" for b in uneven]
     _lines("Uplink balance (most of a cable / mean)", balance, console)
-    learnt = [f"{', '.join(h.switches)}: {', '.join(h.fields)} ({h.right} of {h.checked} right)" for h in plan.hashes]
+    learnt = [f"{listed(h.switches)}: {', '.join(h.fields)} ({h.right} of {h.checked} right)" for h in plan.hashes]
     learnt += [f"{switch}: unknown" for switch in plan.unknown_hashes]
     _lines("Hashes", learnt, console)
     agreeing = sum(one.agrees for one in plan.counted)

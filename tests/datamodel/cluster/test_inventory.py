@@ -39,10 +39,10 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 def test_an_endpoint_with_one_address_behind_two_switches_has_cables_of_its_own() -> None:
     """Each of its ports has an equal share of its speed; with an address behind each it is behind both by address."""
-    two = (Attachment(switch="a", port=5), Attachment(switch="b", port=6))
+    two, others = ((Attachment(switch="a", port=n), Attachment(switch="b", port=n + 1)) for n in (5, 7))
     bonded = Endpoint(address="10.0.0.1", links=two, speed_gbps=400)
-    planes = Endpoint(addresses=("10.0.0.2", "10.0.0.3"), links=two, speed_gbps=400)
-    one = Endpoint(address="10.0.0.4", links=(two[0], two[0]), speed_gbps=400)
+    planes = Endpoint(addresses=("10.0.0.2", "10.0.0.3"), links=others, speed_gbps=400)
+    one = Endpoint(address="10.0.0.4", switch="a", port=9, speed_gbps=400)
     uplink = Link(a="a", a_port=1, b="b", b_port=1, speed_gbps=800)
     inventory = Inventory(
         hosts=(Host(name="h", endpoints=(bonded, planes, one)),), switches=(Switch(name="a"), Switch(name="b")),
@@ -54,3 +54,22 @@ def test_an_endpoint_with_one_address_behind_two_switches_has_cables_of_its_own(
         Link(a="10.0.0.1", b="a", b_port=5, speed_gbps=200),
         Link(a="10.0.0.1", b="b", b_port=6, speed_gbps=200),
     )
+
+
+def test_an_endpoint_is_bonded_by_listed_switches_own_ports_and_a_known_speed() -> None:
+    """A management NIC, two functions of one bond, a switch that is not listed, and one port given twice are not."""
+    two = (Attachment(switch="a", port=5), Attachment(switch="b", port=6))
+    unlisted = (Attachment(switch="a", port=7), Attachment(switch="c", port=7))
+    other = (Attachment(switch="a", port=8), Attachment(switch="b", port=8))
+    endpoints = (
+        Endpoint(address="10.0.0.1", links=two, speed_gbps=400),
+        Endpoint(address="10.0.0.2", links=two, speed_gbps=400),
+        Endpoint(address="10.0.0.3", links=unlisted, speed_gbps=400),
+        Endpoint(address="10.0.0.4", links=other),
+        Endpoint(address="10.0.0.5", switch="a", port=9, links=(Attachment(switch="a", port=9),), speed_gbps=400),
+    )
+    switches = (Switch(name="a"), Switch(name="b"))
+    inventory = Inventory(hosts=(Host(name="h", endpoints=endpoints),), switches=switches)
+    assert inventory.bonded_endpoints() == ()
+    assert inventory.cables() == ()
+    assert len(endpoints[4].attachments) == 1

@@ -47,3 +47,11 @@ def test_what_hccn_tool_cannot_set_is_left_out_and_counted() -> None:
     lines = hccn(*many).splitlines()
     assert lines[0] == "# 7 pairs of addresses are left out"
     assert len(lines) == 2 + HCCN_PAIRS
+
+
+def test_a_port_of_a_nic_has_no_number_in_the_table() -> None:
+    """A NIC with two ports is a switch of its own, by its address."""
+    ports = Port(switch="10.0.0.1", port=None), Port(switch="leaf0", port=3)
+    one = connection("10.0.0.1", "10.0.1.1").model_copy(update={"planned": ports})
+    text = path_plan_file(PathPlan(window=Window(start_ns=0, end_ns=1), connections=(one,)), PlanFile.CSV, Inventory())
+    assert text.splitlines()[1].endswith("10.0.0.1 leaf0:3")

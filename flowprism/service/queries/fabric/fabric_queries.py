@@ -204,13 +204,13 @@ def _endpoint(nic: _Nic, scene: _Scene) -> dict[str, Any]:
 def _access_links(nic: _Nic, scene: _Scene) -> list[dict[str, Any]]:
     """The fields of an endpoint's own cables; their load is shared by all of them."""
     rate_bps = sum([scene.up_bps.get(address, 0.0) for address in nic.addresses])
-    ratio = rate_bps / nic.speed_bps / len(nic.attachments) if nic.speed_bps and nic.attachments else None
+    ratio = rate_bps / nic.speed_bps if nic.speed_bps else None
     return [
         {
             "a": attachment.switch,
             "b": nic.addresses[0],
             "a_port": attachment.port,
-            "speed_bps": nic.speed_bps,
+            "speed_bps": nic.speed_bps / len(nic.attachments) if nic.speed_bps else None,
             "load_ratio": ratio,
             **_suspicion(scene.doubts, attachment.switch, nic.addresses[0]),
         }
