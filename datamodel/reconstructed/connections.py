@@ -1,4 +1,4 @@
-"""Connections by five-tuple, the records of each, and the cables between switches that each was seen to pass."""
+"""Connections by five-tuple, the records of each, and the cables that each was seen to pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ CABLE_SIGHTINGS = Schema(
     "cable_sightings",
     (
         Column("connection", "i8", "", "row of the connection"),
-        Column("cable", "i8", "", "directed cable: 2 n is link n of the inventory from a to b, 2 n + 1 from b to a"),
+        Column(
+            "cable", "i8", "", "directed cable: 2 n is link n of `Inventory.cables` from a to b, 2 n + 1 from b to a"
+        ),
         Column("records", "i8", "", "records and samples that show it there"),
     ),
 )

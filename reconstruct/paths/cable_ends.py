@@ -31,7 +31,7 @@ class CableEnds:
 
     @classmethod
     def of(cls, links: Sequence[Link]) -> CableEnds:
-        """Of the links of an inventory: directed cable 2 n is link n from a to b, 2 n + 1 from b to a."""
+        """Of the cables of an inventory: directed cable 2 n is link n from a to b, 2 n + 1 from b to a."""
         ends = [((n.a, n.a_port), (n.b, n.b_port)) for n in links]
         met = Counter(port for both in ends for port in both if port[1] is not None)
         shared = tuple(sorted(f"{switch} {port}" for (switch, port), times in met.items() if times > 1))
