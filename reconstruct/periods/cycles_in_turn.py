@@ -69,13 +69,14 @@ def _takes_turns(numbers: Int, lasted_ns: Float, times: int) -> bool:
 def _beside_others(numbers: Int, lasted_ns: Float, times: int) -> Float:
     """(cycles,) how long each took, over the median of the cycles up to half a turn before and behind it.
 
-    As many lie before as behind, so that what gets longer and longer is as long as what is around it.
+    As many lie before as behind, so that what gets longer and longer is as long as what is around it. Edges that a
+    meter's timeouts hid leave cycles of no length: these count as a nanosecond.
     """
     half, place = times // 2, numbers - numbers[0]
     table = np.full(int(place[-1]) + 1 + 2 * half, np.nan)
     table[place + half] = lasted_ns
     around = np.lib.stride_tricks.sliding_window_view(table, 2 * half + 1)[place]
-    return np.asarray(lasted_ns / np.nanmedian(around, axis=1), np.float64)
+    return np.asarray(lasted_ns / np.maximum(np.nanmedian(around, axis=1), 1.0), np.float64)
 
 
 def _evidence(place: Int, lasted_ns: Float, free: int) -> float:
