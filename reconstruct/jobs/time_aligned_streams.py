@@ -135,10 +135,7 @@ def _longest_pause_ns(start_ns: Int, edges_ns: Int) -> int:
 
 
 def _follower(streams: Streams, stream: int, edges_ns: Int) -> TimeAlignedStream | None:
-    bounds = streams.rows(stream)
-    rows = np.arange(bounds.start, bounds.stop)
-    size = streams.bytes[bounds]
-    rows = rows[size >= size.sum() / len(edges_ns) * CONTROL_SHARE]
+    rows = _data_rows(streams, stream, len(edges_ns))
     if len(rows) < max(len(edges_ns) // 2, 3):
         return None
     start = streams.start_ns[rows]
@@ -147,6 +144,14 @@ def _follower(streams: Streams, stream: int, edges_ns: Int) -> TimeAlignedStream
     low, high = np.concatenate([[0], cut]), np.concatenate([cut, [len(rows)]])
     none = np.full(len(low), -1)
     return TimeAlignedStream(stream, rows, low, high, none, none)
+
+
+def _data_rows(streams: Streams, stream: int, iterations: int) -> Int:
+    """Row numbers of a stream without remarks, which are small beside what it carries in an iteration."""
+    own = streams.rows(stream)
+    size = streams.bytes[own]
+    rows: Int = np.arange(own.start, own.stop)[size >= size.sum() / iterations * CONTROL_SHARE]
+    return rows
 
 
 def _count_bursts(found: TimeAlignedStream, start_ns: Int, edges_ns: Int) -> TimeAlignedStream:
@@ -193,25 +198,21 @@ def align_in_bytes(
         members: (n,) stream numbers of the job's members.
         quanta_bytes: (n,) what each carries in an iteration.
     """
-    src, dst, found = streams.src[members], streams.dst[members], list[TimeAlignedStream]()
-    for n in candidates:
-        ends = streams.src[n], streams.dst[n]
-        near = np.isin(src, ends) | np.isin(dst, ends)
-        one = _as_members_do(streams, n, edges_ns, quanta_bytes[near])
-        found += [one] if one is not None else []
-    return tuple(found)
+    found = (_as_members_do(streams, n, edges_ns, members, quanta_bytes) for n in candidates)
+    return tuple(f for f in found if f is not None)
 
 
-def _as_members_do(streams: Streams, stream: int, edges_ns: Int, known_bytes: Float) -> TimeAlignedStream | None:
-    own = streams.rows(stream)
-    size = streams.bytes[own]
-    data = np.flatnonzero(size >= size.sum() / len(edges_ns) * CONTROL_SHARE)
-    rows = own.start + data
+def _as_members_do(
+    streams: Streams, stream: int, edges_ns: Int, members: Int, quanta_bytes: Float
+) -> TimeAlignedStream | None:
+    rows = _data_rows(streams, stream, len(edges_ns))
     bounds = np.concatenate([[0], np.searchsorted(streams.start_ns[rows], edges_ns, side="right"), [len(rows)]])
-    moved = np.diff(np.append(0, np.cumsum(size[data]))[bounds[:-1]])[1:]
+    moved = np.diff(np.append(0, np.cumsum(streams.bytes[rows]))[bounds[:-1]])[1:]
     if not len(moved) or np.mean(np.abs(moved - np.median(moved)) <= AS_MUCH * np.median(moved)) < RECURRENCE:
         return None
-    if not (np.abs(known_bytes - np.median(moved)) <= AS_MUCH * known_bytes).any():
+    alike = members[np.abs(quanta_bytes - np.median(moved)) <= AS_MUCH * quanta_bytes]
+    ends = streams.src[stream], streams.dst[stream]
+    if not (np.isin(streams.src[alike], ends) | np.isin(streams.dst[alike], ends)).any():
         return None
     iteration = np.append(np.arange(len(edges_ns)), -1)
     some = np.flatnonzero(np.diff(bounds) > 0)
