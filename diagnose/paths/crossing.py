@@ -135,7 +135,7 @@ def predicted(across: Crossing, hashes: Mapping[int, UplinkHash], unseen: Int, s
 def obstacles(found: ConnectionTables, cables: DirectedCables, seen: Choices) -> list[str]:
     """What no plan can be made without, in a line each."""
     lines = []
-    between = np.flatnonzero(~(cables.ends_here[cables.tail] | cables.ends_here[cables.head]))
+    between = np.flatnonzero(cables.between_switches)
     links = [cables.links[n] for n in between[::2] // 2]
     slow = [link for link in links if not link.speed_gbps]
     if not links:

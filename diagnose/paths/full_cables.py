@@ -32,19 +32,14 @@ def suspected_cables(finding: Finding, cables: DirectedCables) -> list[int]:
     """
     if finding.kind != "slow_uplink" or finding.cause == COLLISION:
         return []
-    subject, found = finding.subject, list[int]()
+    subject, found, between = finding.subject, list[int](), cables.between_switches[::2]
     ports = [(subject.ids, (subject.a_port, subject.b_port))] if subject.type == "link" else []
     for ids, known in ports or [(s.ids, (None, None)) for s in finding.suspects or (subject,)]:
-        own = [2 * n for n, link in enumerate(cables.links) if _is_cable(ids, known, link) and _between(cables, n)]
+        own = [2 * n for n, link in enumerate(cables.links) if between[n] and _is_cable(ids, known, link)]
         if not own:
             return []
         found += own
     return sorted({way for n in found for way in (n, n + 1)})
-
-
-def _between(cables: DirectedCables, link: int) -> bool:
-    """Whether a link is one between two switches, and none of an endpoint."""
-    return not (cables.ends_here[cables.tail[2 * link]] or cables.ends_here[cables.head[2 * link]])
 
 
 def _is_cable(ids: Sequence[str], ports: tuple[int | None, int | None], link: Link) -> bool:
@@ -63,16 +58,17 @@ def explained(finding: Finding, ratios: Iterable[float | None], window_ns: tuple
         ratios: `held_up_ratio` of each direction of its cables; not asked for beyond the first that decides.
         window_ns: of the finding.
     """
-    least: float | None = None
+    known: list[float] = []
     for ratio in ratios:
-        if ratio is not None and ratio < HELD_UP:
-            return None
-        least = min((one for one in (least, ratio) if one is not None), default=None)
-    if least is None:
+        if ratio is not None:
+            known.append(ratio)
+            if ratio < HELD_UP:
+                return None
+    if not known:
         return None
     evidence = Evidence(
         metric="share of the time of sending in which a link on the way is full",
-        value=round(least, 4), baseline=HELD_UP, unit="", where="connections over the cables", window_ns=window_ns,
+        value=round(min(known), 4), baseline=HELD_UP, unit="", where="connections over the cables", window_ns=window_ns,
     )  # fmt: skip
     said = "Nothing is wrong with it: links that these flows pass are full."
     action = "Spread connections over the cables (`flowprism plan paths`), or place jobs apart; no cable is at fault."

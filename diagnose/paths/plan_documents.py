@@ -146,7 +146,7 @@ def _leaving(tables: PlanTables) -> Bool:
         found[hops[:, 0]] = True
         second = hops[cables.ends_here[cables.tail[hops[:, 0]]]][:, 1:2].ravel()
         found[second[second != NONE]] = True
-    return np.asarray(found & ~cables.ends_here[cables.tail] & ~cables.ends_here[cables.head])
+    return np.asarray(found & cables.between_switches)
 
 
 def _shared_ports(tables: PlanTables) -> tuple[str, ...]:

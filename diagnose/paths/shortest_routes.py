@@ -38,7 +38,8 @@ class DirectedCables:
     @classmethod
     def of_inventory(cls, inventory: Inventory) -> DirectedCables:
         """The cables of an inventory, those of NICs with two ports and one address included."""
-        return cls.of(inventory.cables(), [one.all_addresses[0] for one in inventory.bonded_endpoints()])
+        cables = inventory.cables()
+        return cls.of(cables, [port.a for port in cables[len(inventory.links) :]])
 
     @classmethod
     def of(cls, links: Sequence[Link], endpoints: Sequence[str] = ()) -> DirectedCables:
@@ -50,6 +51,11 @@ class DirectedCables:
         speed = np.repeat([(link.speed_gbps or 0.0) * 1e9 / 8 for link in links], 2)
         ends_here = np.isin(names, endpoints) if endpoints else np.zeros(len(names), np.bool_)
         return cls(tuple(links), tuple(names), tail, head, speed, ends_here)
+
+    @property
+    def between_switches(self) -> Bool:
+        """(directions,) those that neither leave nor reach an endpoint."""
+        return ~(self.ends_here[self.tail] | self.ends_here[self.head])
 
     def port(self, direction: int) -> tuple[str, int | None]:
         """Switch that a direction leaves, and the interface by which."""
