@@ -150,7 +150,7 @@ def run_path_case(number: int) -> PathOutcome:
     before = _planned(drawn, number)
     moved = [one for one in before.plan.connections if one.action != "keep"]
     given = [one for one in moved if one.action == "set"]
-    ways = TrueWays(before.fabric)
+    ways = TrueWays.of(before.fabric)
     right = sum(bool(ways.leads(one, np.array([one.new_src_port or 0]))[0]) for one in given)
     after = _applied(drawn, number, with_true_ports(before.plan, before.fabric))
     slowest, least, found_s, equal = _against_best(after)

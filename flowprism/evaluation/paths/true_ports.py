@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ def with_true_ports(plan: PathPlan, fabric: Fabric) -> PathPlan:
     used = {one.ends for one in plan.connections} | {
         (one.src_addr, one.dst_addr, one.new_src_port) for one in plan.connections if one.new_src_port is not None
     }
-    ways, every = TrueWays(fabric), np.arange(EPHEMERAL_PORT, EPHEMERAL_PORT + EPHEMERAL_PORTS)
+    ways, every = TrueWays.of(fabric), np.arange(EPHEMERAL_PORT, EPHEMERAL_PORT + EPHEMERAL_PORTS)
     connections = list(plan.connections)
     for n, one in enumerate(connections):
         if one.action in {"try", "none"} and one.planned:
@@ -31,15 +32,27 @@ def with_true_ports(plan: PathPlan, fabric: Fabric) -> PathPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrueWays:
-    """Where a fabric's own hashes lead connections."""
+    """Where a fabric's own hashes lead connections.
+
+    Attributes:
+        nics: number of the NIC of each address.
+        leaves: number and plane of each leaf, by name.
+    """
 
     fabric: Fabric
+    nics: Mapping[str, int]
+    leaves: Mapping[str, tuple[int, int]]
+
+    @classmethod
+    def of(cls, fabric: Fabric) -> TrueWays:
+        """Of a fabric."""
+        nics = {address: n % fabric.endpoints for n, address in enumerate(fabric.addresses())}
+        return cls(fabric, nics, leaf_planes(fabric))
 
     def leads(self, one: PlannedConnection, ports: Int) -> Bool:
         """(n,) whether a connection would take the planned way with each of some source ports."""
-        fabric, leaves = self.fabric, leaf_planes(self.fabric)
-        nic = {address: n % fabric.endpoints for n, address in enumerate(fabric.addresses())}
-        src, dst = (np.full(len(ports), nic[address]) for address in (one.src_addr, one.dst_addr))
+        fabric, leaves = self.fabric, self.leaves
+        src, dst = (np.full(len(ports), self.nics[address]) for address in (one.src_addr, one.dst_addr))
         left = next(port for port in one.planned if port.switch in leaves)
         door = (left.port or 0) - SPINE_PORT
         right: Bool = (fabric.spine(src, dst, ports) == door) | (door >= fabric.spines)  # to a NIC of the same leaf
