@@ -118,7 +118,7 @@ class JobLabel(Document):
     hosts: tuple[str, ...]
     tenant: str | None = None
     start: datetime | None = None
-    end: datetime | None = None
+    end: datetime | None = Field(default=None, description="planned, such as by a time limit; UTC unless it has a zone")
 
 
 class Inventory(Document):

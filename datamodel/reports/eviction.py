@@ -33,5 +33,8 @@ class EvictionAdvice(Document):
     )
     lost_s: float = Field(description="of it, least of lost progress and waiting for the next checkpoint")
     break_even_s: float = Field(description="worth it if the job, as slow as it is, runs for longer than this")
+    ends_in_s: float | None = Field(
+        default=None, description="time until the job's planned end, by the inventory; null where that is not known"
+    )
     standby: str | None = Field(default=None, description="host that can take its place; null where none is known")
     plans: tuple[EvictionPlan, ...] = ()

@@ -3,7 +3,8 @@
 With W the work left in seconds at the usual pace, S the slowdown, D the downtime of a change, R the progress that it
 loses and T the time to the next checkpoint, the job still takes S W without a change; D + R + W with one now; and
 T + D + W - T / S with one at the checkpoint, where nothing is lost. So a change costs D and the lesser of R and
-T (1 - 1 / S), and is worth it where (S - 1) W is more.
+T (1 - 1 / S), and is worth it where (S - 1) W is more. Of a job that ends at a given time, whatever it has done by
+then, a change makes more under the same condition, with S W the time left.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _same_size(one: int | None, other: int | None) -> bool:
 
 
 def advise(
-    slowdown: float, down_s: float, lost_s: float, checkpoint_in_s: float | None, left_s: float | None
+    slowdown: float, down_s: float, lost_s: float, checkpoint_in_s: float | None, ends_in_s: float | None
 ) -> EvictionVerdict | None:
     """The verdict on one slow host; None where it slows nothing.
 
@@ -92,8 +93,9 @@ def advise(
         slowdown: iteration time now / without the fault.
         down_s: downtime of a change.
         lost_s: progress since the last checkpoint, at the usual pace; 0 where a change keeps it.
-        checkpoint_in_s: time to the end of the next checkpoint; None where none is expected.
-        left_s: work left, at the usual pace; None where that is not known, which is taken for enough.
+        checkpoint_in_s: time to the next checkpoint, without pauses; None where none is expected.
+        ends_in_s: time for which the job still runs, as slow as it is; None where that is not known, which is taken for
+            long enough.
     """
     if slowdown <= 1:
         return None
@@ -101,6 +103,7 @@ def advise(
     least = min(lost_s, wait_s)
     cost = down_s + least
     when: EvictionTime = "now" if lost_s <= wait_s else "next_checkpoint"
-    if left_s is not None and (slowdown - 1) * left_s <= cost:
+    break_even_s = slowdown * cost / (slowdown - 1)
+    if ends_in_s is not None and ends_in_s <= break_even_s:
         when = "never"
-    return EvictionVerdict(when, cost, least, slowdown * cost / (slowdown - 1))
+    return EvictionVerdict(when, cost, least, break_even_s)

@@ -7,7 +7,7 @@ of one namespace and name are one job, wherever they run; the namespace is the t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from flowprism.inventory_import.listing import InventoryListing, RunningJob
@@ -37,11 +37,8 @@ def is_listing(document: object) -> bool:
 
 def from_json(document: Mapping[str, Any]) -> InventoryListing:
     """What a listing of pods says."""
-    found, nodes, starts = (
-        InventoryListing(jobs=[]),
-        dict[tuple[str, str], dict[str, None]](),
-        dict[tuple[str, str], datetime](),
-    )
+    found, nodes = InventoryListing(jobs=[]), dict[tuple[str, str], dict[str, None]]()
+    starts, ends = dict[tuple[str, str], datetime](), dict[tuple[str, str], datetime]()
     for pod in document["items"]:
         meta, spec, status = pod.get("metadata", {}), pod.get("spec", {}), pod.get("status", {})
         labels = meta.get("labels") or {}
@@ -57,9 +54,11 @@ def from_json(document: Mapping[str, Any]) -> InventoryListing:
             nodes.setdefault(key, {})[str(spec["nodeName"])] = None
             if begun := _time(status.get("startTime")):
                 starts[key] = min(begun, starts.get(key, begun))
+                if end := _deadline(begun, spec):
+                    ends[key] = min(end, ends.get(key, end))
     found.jobs = [
-        RunningJob(name, f"{namespace}/{name}", namespace, tuple(nodes[namespace, name]), starts.get((namespace, name)))
-        for namespace, name in nodes
+        RunningJob(key[1], "/".join(key), key[0], tuple(names), starts.get(key), ends.get(key))
+        for key, names in nodes.items()
     ]
     return found
 
@@ -73,6 +72,12 @@ def _asks_for_gpus(spec: Mapping[str, Any]) -> bool:
             if "/" in name and (kind.startswith(("gpu", "mig-"))) and str(amount) not in {"", "0"}:
                 return True
     return False
+
+
+def _deadline(begun: datetime, spec: Mapping[str, Any]) -> datetime | None:
+    """When Kubernetes ends a pod that began then."""
+    seconds = spec.get("activeDeadlineSeconds")
+    return begun + timedelta(seconds=seconds) if isinstance(seconds, int) else None
 
 
 def _time(text: object) -> datetime | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ RUNNING = frozenset({"RUNNING", "COMPLETING"})
 NOT_RUNNING = "Slurm jobs that do not run"
 NO_NODES = "Slurm jobs without nodes"
 NO_ZONE = "start times without a time zone (SLURM_TIME_FORMAT=%s has one)"
+_ENDLESS = 0xFFFFFFFE  # minutes: NO_VAL and INFINITE of slurm.h
 _NAME = re.compile(r"JobName=(.*?)(?=\s+UserId=|\s*$)", re.MULTILINE)
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z][\w:/-]*)=(\S*)")
 
@@ -50,6 +52,7 @@ def from_json(document: Mapping[str, Any]) -> InventoryListing:
                 tenant=job.get("account") or None,
                 nodes=(),
                 start=datetime.fromtimestamp(start, UTC) if start else None,
+                end=_planned_end(job),
             ),
         )
     return found
@@ -67,13 +70,14 @@ def from_text(text: str) -> InventoryListing:
         name, start = _NAME.search(block), fields.get("StartTime", "")
         if start and not start.isdigit() and start not in {"Unknown", "N/A"}:
             found.left_out[NO_ZONE] += 1
-        account, nodes = fields.get("Account", ""), fields.get("NodeList", "")
+        account, nodes, end = fields.get("Account", ""), fields.get("NodeList", ""), fields.get("EndTime", "")
         job = RunningJob(
             name=(name[1] if name else "") or fields["JobId"],
             id=fields["JobId"],
             tenant=None if account in {"", "(null)"} else account,
             nodes=(),
             start=datetime.fromtimestamp(int(start), UTC) if start.isdigit() else None,
+            end=datetime.fromtimestamp(int(end), UTC) if end.isdigit() else None,
         )
         _add(found, {fields.get("JobState", "")}, "" if nodes == "(null)" else nodes, job)
     return found
@@ -95,7 +99,14 @@ def _add(found: InventoryListing, states: set[str], nodes: str, job: RunningJob)
             names = names_of(nodes)
         except InputError as error:
             raise InputError(f"job {job.id}: {error}") from None
-        found.jobs.append(RunningJob(job.name, job.id, job.tenant, names, job.start))
+        found.jobs.append(replace(job, nodes=names))
+
+
+def _planned_end(job: Mapping[str, Any]) -> datetime | None:
+    """When its time limit ends a job that runs; without one Slurm writes a time that is a year off."""
+    limit, end = job.get("time_limit"), _number(job.get("end_time"))
+    endless = limit["infinite"] if isinstance(limit, dict) and "infinite" in limit else _number(limit) >= _ENDLESS
+    return datetime.fromtimestamp(end, UTC) if end and not endless else None
 
 
 def _nodes(job: Mapping[str, Any]) -> str:

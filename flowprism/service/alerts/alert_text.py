@@ -63,9 +63,10 @@ def _paragraph(alert: Alert) -> str:
 def _eviction(advice: EvictionAdvice) -> str:
     """One line; commands and their undo are on the incident's page and in the message's JSON."""
     standby = f"; {advice.standby} can take its place" if advice.standby else ""
+    ends = f" (its planned end is in {duration(advice.ends_in_s)})" if advice.ends_in_s is not None else ""
     return (
         f"evict {advice.host}? {_WHEN[advice.when]}: it costs {duration(advice.cost_s)}, worth it if the job runs for "
-        f"longer than {duration(advice.break_even_s)}{standby}"
+        f"longer than {duration(advice.break_even_s)}{ends}{standby}"
     )
 
 

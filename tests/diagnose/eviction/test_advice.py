@@ -49,7 +49,7 @@ def test_the_advice_is_what_lets_the_job_end_first() -> None:
         slow_s = usual_s * slowdown
         plans = {"now": 0, "next_checkpoint": every - done, "never": None}
         took = {what: run(iterations, usual_s, slow_s, every, done, down_s, at) for what, at in plans.items()}
-        found = advise(slowdown, down_s, done * usual_s, (every - done) * slow_s, iterations * usual_s)
+        found = advise(slowdown, down_s, done * usual_s, (every - done) * slow_s, iterations * slow_s)
         assert found is not None
         seen.add(found.when)
         right += took[found.when] <= min(took.values()) + 1e-6
@@ -62,8 +62,8 @@ def test_it_breaks_even_at_the_length_it_names() -> None:
     found = advise(1.25, 60, 30, None, None)
     assert found is not None
     assert (found.when, found.cost_s, found.break_even_s) == ("now", 90, 450)
-    for left_s, when in ((450 / 1.25 + 1, "now"), (450 / 1.25 - 1, "never")):
-        again = advise(1.25, 60, 30, None, left_s)
+    for ends_in_s, when in ((451, "now"), (449, "never")):
+        again = advise(1.25, 60, 30, None, ends_in_s)
         assert again is not None
         assert again.when == when
     assert advise(1.0, 60, 0, None, None) is None

@@ -30,6 +30,16 @@ def test_pods_of_one_job() -> None:
     assert not found.left_out
 
 
+def test_the_earliest_deadline_of_a_jobs_pods_is_its_planned_end() -> None:
+    """Pods without one have no end."""
+    pods = [pod(f"llama-{n}", "vision", f"gpu0{n}", KUBEFLOW) for n in range(3)] + [pod("x", "b", "gpu04", KUBEFLOW)]
+    for one, seconds in zip(pods, (7200, 3600), strict=False):
+        one["spec"]["activeDeadlineSeconds"] = seconds
+    found = kubernetes.from_json({"kind": "List", "items": pods})
+    assert found.jobs is not None
+    assert [str(job.end) for job in found.jobs] == ["2026-01-01 01:00:00+00:00", "None"]
+
+
 def test_what_is_no_training() -> None:
     """Counted by why."""
     pods = [

@@ -11,7 +11,7 @@ from flowprism.inventory_import import slurm
 from flowprism.inventory_import.hostlists import names_of
 from tests.flowprism.inventory_import.listings import SLURM_TEXT, slurm_job
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
+START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,21 @@ def test_json_of_several_versions() -> None:
     assert found.left_out == {slurm.NOT_RUNNING: 1, slurm.NO_NODES: 1}
 
 
+def test_a_time_limit_is_the_planned_end() -> None:
+    """Of any version; without a limit Slurm writes an end that is a year off, which is none."""
+    end = {"set": True, "infinite": False, "number": 1767830400}
+    jobs = [
+        slurm_job(1, "a", "gpu01", end_time=end, time_limit={"set": True, "infinite": False, "number": 10080}),
+        slurm_job(2, "b", "gpu02", end_time=1767830400, time_limit=10080),
+        slurm_job(3, "c", "gpu03", end_time=end, time_limit={"set": False, "infinite": True, "number": 0}),
+        slurm_job(4, "d", "gpu04", end_time=1767830400, time_limit=4294967295),
+        slurm_job(5, "e", "gpu05"),
+    ]
+    found = slurm.from_json({"jobs": jobs}).jobs
+    assert found is not None
+    assert [job.end for job in found] == [END, END, None, None, None]
+
+
 @pytest.mark.parametrize("one_line", [False, True])
 def test_text(one_line: bool) -> None:
     """Names with spaces, other node lists beside the right one; a line for each job with `--oneliner`."""
@@ -69,7 +84,7 @@ def test_text(one_line: bool) -> None:
     (job,) = found.jobs
     assert (job.name, job.id, job.tenant) == ("pretrain 70b, take 2", "4242", "vision")
     assert job.nodes == ("gpu01", "gpu02")
-    assert job.start == START
+    assert (job.start, job.end) == (START, END)
     assert found.left_out == {slurm.NOT_RUNNING: 1}
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
-
-import numpy as np
+from datetime import UTC
 
 from datamodel.cluster.inventory import Host, Inventory, StageRole
 from datamodel.durations import HOUR_NS
 from datamodel.errors import FlowprismError
 from datamodel.reports.eviction import EvictionAdvice
-from datamodel.reports.findings import ChangeKind, Event
+from datamodel.reports.findings import ChangeKind, Event, EventKind
 from datamodel.service.filters import EventFilter
 from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import JobRecord
 from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow_host
+from diagnose.eviction.progress import saved_progress
 from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts, stage_role
+from diagnose.training_time.intervals import PAUSES
 from flowprism.eviction_plans.plans import eviction_plans
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.stores import Stores
@@ -25,6 +25,7 @@ from storage.database.incidents.incident_records import incidents
 from storage.database.jobs.overview import events
 from storage.database.scans.scan_records import job, jobs, newest_groups
 
+_CHANGES: tuple[EventKind, ...] = ("restart", "membership_change")
 _MOST_EVENTS = 2_000
 _MOST_JOBS = 100_000
 
@@ -32,8 +33,8 @@ _MOST_JOBS = 100_000
 def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incident) -> EvictionAdvice | None:
     """Advice on an incident that is still on; None where it is no single host's fault, or costs too little.
 
-    The work left is not known, so the advice names the time from which it is worth it. Idle hosts are named to viewers
-    of all tenants only.
+    Whether the job runs for long enough is known where the inventory gives its planned end; the advice names the time
+    from which it is worth it. Idle hosts are named to viewers of all tenants only.
 
     Raises:
         StorageError: the database cannot be reached.
@@ -50,17 +51,20 @@ def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incid
     host = slow_host(incident.as_finding(now_ns), known.host_names())
     if host is None:
         return None
-    wanted = EventFilter(kinds=("restart", "membership_change", "checkpoint"))
-    happened = events(stores.database, wanted, None, most=_MOST_EVENTS)
     around = jobs(stores.database, most=_MOST_JOBS)
-    mine = [event for event in happened if event.job == own.id]
+    mine = events(
+        stores.database, EventFilter(job=own.id, kinds=("start", *_CHANGES, *PAUSES)), None, most=_MOST_EVENTS
+    )
+    of_all = events(stores.database, EventFilter(kinds=_CHANGES), None, most=_MOST_EVENTS)
     sizes = {one.id: one.world_size for one in around}
-    changes, others = _past(mine, sizes), _past([event for event in happened if event.job != own.id], sizes)
+    changes, others = _past(mine, sizes), _past([event for event in of_all if event.job != own.id], sizes)
     kind: ChangeKind = changes[0].kind if changes else "restart"
     down_s, source = expected_downtime(changes, others, kind, own.world_size)
-    lost_s, next_s = _progress(mine, own.first_seen_ns, min(now_ns, own.last_seen_ns))
-    lost_s = 0.0 if kind == "live_migration" else lost_s / max(incident.slowdown_ratio, 1.0)
-    verdict = advise(incident.slowdown_ratio, down_s, lost_s, next_s, None)
+    at_ns, slowed = min(now_ns, own.last_seen_ns), incident.stretches(now_ns)
+    saved = saved_progress(mine, slowed, own.first_seen_ns, at_ns, incident.slowdown_ratio)
+    lost_s = 0.0 if kind == "live_migration" else saved.lost_s
+    ends_in_s = _planned_end(known, own.label, at_ns)
+    verdict = advise(incident.slowdown_ratio, down_s, lost_s, saved.checkpoint_in_s, ends_in_s)
     if verdict is None:
         return None
     lately = [one for one in around if one.last_seen_ns >= own.last_seen_ns - HOUR_NS]
@@ -72,6 +76,7 @@ def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incid
         down_source=source,
         lost_s=round(verdict.lost_s, 1),
         break_even_s=round(verdict.break_even_s, 1),
+        ends_in_s=None if ends_in_s is None else round(ends_in_s, 1),
         standby=_standby(stores, known, lately, host, now_ns) if viewer.tenant is None else None,
         plans=tuple(eviction_plans(host, incident.id, own.label)),
     )
@@ -86,12 +91,13 @@ def _past(happened: Sequence[Event], sizes: Mapping[str, int | None]) -> list[Pa
     ]
 
 
-def _progress(own: Sequence[Event], first_seen_ns: int, now_ns: int) -> tuple[float, float | None]:
-    """Seconds since the last checkpoint seen, of the job's life without any; and seconds to the end of the next one."""
-    ends_ns = sorted(event.end_ns or event.start_ns for event in own if event.kind == "checkpoint")
-    since_s = max(now_ns - (ends_ns[-1] if ends_ns else first_seen_ns), 0) / 1e9
-    apart_s = [float(gap) / 1e9 for gap in np.diff(ends_ns)]
-    return since_s, max(median(apart_s) - since_s, 0.0) if apart_s else None
+def _planned_end(known: Inventory, label: str | None, at_ns: int) -> float | None:
+    """Seconds to the end that the inventory gives of a job; None where it gives none, or one that is past."""
+    ends = [one.end for one in known.jobs if one.name == label and one.end is not None]
+    # a time without a zone is UTC, as everywhere
+    in_zone = [end if end.tzinfo is not None else end.replace(tzinfo=UTC) for end in ends]
+    left_s = max((end.timestamp() - at_ns / 1e9 for end in in_zone), default=0.0)
+    return left_s if left_s > 0 else None
 
 
 def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host: str, now_ns: int) -> str | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import count
 
 import pytest
 
-from datamodel.cluster.inventory import Host, Inventory, StageRole
+from datamodel.cluster.inventory import Host, Inventory, JobLabel, StageRole
 from datamodel.reports.findings import Event, Membership, Subject
 from datamodel.service.incidents import Incident
 from flowprism.service.queries.incidents.eviction import _only, eviction_advice
@@ -15,8 +16,8 @@ from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert
 from storage.database.feed_statistics import inventory, save_inventory
 from storage.database.incidents.incident_records import incident_rows, incidents
-from storage.database.scans.scan_records import layouts
-from storage.database.tables import EVENTS, INCIDENTS
+from storage.database.scans.scan_records import jobs, layouts
+from storage.database.tables import EVENTS, INCIDENTS, JOBS
 
 EVERYBODY = Viewer("ann", "viewer", None)
 S = 10**9
@@ -66,6 +67,28 @@ def test_the_jobs_own_history_decides(own_demo: Stores) -> None:
     assert advice is not None
     assert (advice.down_s, advice.down_source, advice.lost_s, advice.when) == (20.0, "job", 0.0, "now")
     assert advice.break_even_s == pytest.approx(20 * found.slowdown_ratio / (found.slowdown_ratio - 1), abs=0.1)
+
+
+@pytest.mark.parametrize(("longer", "when"), [(0.9, "never"), (1.1, "now")])
+def test_a_job_that_ends_before_it_pays_off_keeps_its_host(own_demo: Stores, longer: float, when: str) -> None:
+    """By the end that the inventory gives of the job's label; without any, or one that is past, it is long enough."""
+    found = open_incident(own_demo)
+    known, (own,) = inventory(own_demo.database), (one for one in jobs(own_demo.database) if one.id == found.job)
+    alone = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert known is not None
+    assert alone is not None
+    assert (alone.when, alone.ends_in_s) == ("now", None)
+    left_s = alone.break_even_s * longer
+    for at_s, advised, ends_in_s in ((left_s, when, left_s), (-left_s, "now", None)):
+        end = datetime.fromtimestamp(own.last_seen_ns / S + at_s, UTC).replace(tzinfo=None)
+        label = JobLabel(name="llama", hosts=own.hosts, end=end)
+        save_inventory(own_demo.database, known.model_copy(update={"jobs": (label,)}), "ann", found.seen_ns + S)
+        with own_demo.database.writing() as connection:
+            connection.execute(JOBS.update().where(JOBS.c.id == own.id).values(label="llama"))
+        advice = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+        assert advice is not None
+        assert advice.when == advised
+        assert advice.ends_in_s == pytest.approx(ends_in_s, abs=0.1)
 
 
 def test_what_is_over_or_nobodys_fault_has_no_advice(own_demo: Stores) -> None:
