@@ -30,8 +30,8 @@ class Standby:
 
     Attributes:
         host: what the inventory says of it.
-        load_ratio: host that leaves -> load of the slowest link to its peers with this one in its place, over that
-            link's speed; hosts whose paths are not known are left out.
+        load_ratio: host that leaves -> load of the slowest uplink to its peers with this one in its place, over that
+            uplink's speed; where it is not known for one standby but for others, it counts as the worst of theirs.
         roles: it is warmed up for.
     """
 
@@ -84,10 +84,12 @@ def costs(vacancies: Sequence[Vacancy], standbys: Sequence[Standby]) -> Float:
     """(vacancies, standbys) what each costs in each place; `UNFIT` where it does not fit."""
     found = np.full((len(vacancies), len(standbys)), UNFIT)
     for row, vacancy in enumerate(vacancies):
+        name = vacancy.host.name
+        worst = max((one.load_ratio[name] for one in standbys if name in one.load_ratio), default=0.0)
         for column, standby in enumerate(standbys):
             if fits(vacancy.host, standby.host):
                 found[row, column] = (
-                    LOAD * standby.load_ratio.get(vacancy.host.name, 0.0)
+                    LOAD * standby.load_ratio.get(name, worst)
                     + LEAF * (1 - _same_leaf(vacancy.host, standby.host))
                     + ROLE * (vacancy.role not in standby.roles)
                 )

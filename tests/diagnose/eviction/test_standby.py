@@ -4,6 +4,7 @@ import numpy as np
 
 from datamodel.cluster.inventory import Endpoint, Host, StageRole
 from diagnose.eviction.standby import UNFIT, Standby, Vacancy, assign_standbys, costs, fits, idle_hosts
+from tests.diagnose.eviction.exhaustive import least_cost
 
 
 def host(number: int, rails: int = 2, speed: float | None = 400, leaf: str = "leaf0", gpus: int = 1) -> Host:
@@ -46,8 +47,9 @@ def test_load_comes_before_the_leaf_and_the_leaf_before_the_role() -> None:
     vacancy = Vacancy(host(0), "first")
     near, far = Standby(host(1), {}), Standby(host(2, leaf="leaf1"), {}, frozenset({"first"}))
     assert assign_standbys([vacancy], [far, near]) == {"h0": "h1"}
-    loaded = Standby(host(1), {"h0": 0.3})
-    assert assign_standbys([vacancy], [far, loaded]) == {"h0": "h2"}
+    loaded, less = Standby(host(1), {"h0": 0.3}), Standby(host(2, leaf="leaf1"), {"h0": 0.2})
+    assert assign_standbys([vacancy], [loaded, less]) == {"h0": "h2"}
+    assert assign_standbys([vacancy], [loaded, far]) == {"h0": "h1"}  # unknown: as loaded as the worst that is known
     warm = Standby(host(3), {}, frozenset({"first"}))
     assert assign_standbys([vacancy], [near, warm]) == {"h0": "h3"}
 
@@ -74,21 +76,8 @@ def test_several_at_once_are_the_best_of_all_ways() -> None:
             table[n, taken[found[one.host.name]]] if one.host.name in found else UNFIT
             for n, one in enumerate(vacancies)
         )
-        assert np.isclose(cost, _least(table.tolist()))
+        assert np.isclose(cost, least_cost(table.tolist()))
         assert len(set(found.values())) == len(found)
-
-
-def _least(table: list[list[float]]) -> float:
-    """The least cost of all ways to fill places in order, each with a standby that is free, or with none."""
-    ways = {0: 0.0}  # standbys in use, as bits -> least cost of the places so far
-    for row in table:
-        longer: dict[int, float] = {}
-        for used, cost in ways.items():
-            free = ((used | 1 << n, cost + own) for n, own in enumerate(row) if not used >> n & 1)
-            for now, sum_ in ((used, cost + UNFIT), *free):
-                longer[now] = min(longer.get(now, np.inf), sum_)
-        ways = longer
-    return min(ways.values())
 
 
 def _drawn(random: np.random.Generator, number: int) -> Host:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 
+import structlog
+
 from datamodel.cluster.inventory import Host, Inventory, StageRole
 from datamodel.durations import HOUR_NS
-from datamodel.errors import FlowprismError
+from datamodel.errors import FlowprismError, StorageError
 from datamodel.reports.eviction import EvictionAdvice
 from datamodel.reports.findings import ChangeKind, Event, EventKind
 from datamodel.service.filters import EventFilter
@@ -15,9 +17,11 @@ from datamodel.service.incidents import Incident
 from datamodel.service.result_rows import JobRecord
 from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow_host
 from diagnose.eviction.progress import saved_progress
-from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts, stage_role
+from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, fits, idle_hosts, stage_role
+from diagnose.eviction.standby_load import standby_loads
 from diagnose.training_time.intervals import PAUSES
 from flowprism.eviction_plans.plans import eviction_plans
+from flowprism.service.queries.incidents.standby_traffic import carried
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
@@ -25,6 +29,7 @@ from storage.database.incidents.incident_records import incidents
 from storage.database.jobs.overview import events
 from storage.database.scans.scan_records import job, jobs, newest_groups
 
+_LOG = structlog.get_logger(__name__)
 _CHANGES: tuple[EventKind, ...] = ("restart", "membership_change")
 _MOST_EVENTS = 2_000
 _MOST_JOBS = 100_000
@@ -108,10 +113,28 @@ def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host
     leavers = [one for one in known.hosts if one.name in blamed | {host}]
     busy = frozenset(name for one in lately for name in one.hosts)
     free = idle_hosts(known.hosts, busy, _faulty(known.hosts, opened))
-    roles = _stage_roles(stores, lately) if any(one.warmed_roles for one in free) else {}
+    fitting = [one for one in free if any(fits(leaver, one) for leaver in leavers)]
+    roles = _stage_roles(stores, lately) if any(one.warmed_roles for one in fitting) else {}
+    loads = _loads(stores, known, lately, leavers, fitting) if len(fitting) > 1 else {}
     vacancies = [Vacancy(one, _only({roles.get(nic.all_addresses[0]) for nic in one.endpoints})) for one in leavers]
-    standbys = [Standby(one, {}, frozenset(one.warmed_roles)) for one in free]
+    standbys = [Standby(one, loads.get(one.name, {}), frozenset(one.warmed_roles)) for one in fitting]
     return assign_standbys(vacancies, standbys).get(host)
+
+
+def _loads(
+    stores: Stores, known: Inventory, lately: Sequence[JobRecord], leavers: Sequence[Host], free: Sequence[Host]
+) -> dict[str, dict[str, float]]:
+    """What standbys would do to uplinks; nothing without links in the inventory, or where traffic cannot be read."""
+    if not known.links:
+        return {}
+    nics = (nic.all_addresses for host in known.hosts for nic in host.endpoints)
+    nic_of = {address: names[0] for names in nics for address in names}
+    try:
+        traffic = carried(stores, lately, nic_of)
+    except StorageError as error:  # the rest of the advice stands in the database
+        _LOG.warning("traffic cannot be read: standbys are chosen without their load", cause=str(error))
+        return {}
+    return standby_loads(known, traffic, leavers, free)
 
 
 def _stage_roles(stores: Stores, lately: Sequence[JobRecord]) -> dict[str, StageRole | None]:

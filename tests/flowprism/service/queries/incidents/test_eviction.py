@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 
 import pytest
 
-from datamodel.cluster.inventory import Host, Inventory, JobLabel, StageRole
+from datamodel.cluster.inventory import Host, Inventory, JobLabel, Link, StageRole
+from datamodel.errors import StorageError
 from datamodel.reports.findings import Event, Membership, Subject
+from datamodel.reports.path_plan import FollowedPlan, JobPathsState, PathPlan, PlannedConnection, PlanOutcome, Port
+from datamodel.reports.report import Window
 from datamodel.service.incidents import Incident
 from flowprism.service.queries.incidents.eviction import _only, eviction_advice
+from flowprism.service.queries.incidents.standby_traffic import carried
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert
 from storage.database.feed_statistics import inventory, save_inventory
 from storage.database.incidents.incident_records import incident_rows, incidents
+from storage.database.scans.path_plans import write_path_plans
 from storage.database.scans.scan_records import jobs, layouts
 from storage.database.tables import EVENTS, INCIDENTS, JOBS
 
@@ -164,6 +171,79 @@ def test_marks_and_warmed_roles_of_the_inventory_choose_the_standby(own_demo: St
     assert proposed(spare98={"warmed_roles": (role,)}, spare99={"warmed_roles": (other,)}) == "spare98"
     assert proposed(spare98={"warmed_roles": (role,)}, spare99={"standby": True}) == "spare99"
     assert _only({role, None}) == role  # a NIC that is not part of the pipeline has none
+
+
+@pytest.mark.parametrize(("full", "free"), [("leaf1", "leaf3"), ("leaf3", "leaf1")])
+def test_of_two_standbys_the_one_with_free_uplinks_is_named(own_demo: Stores, full: str, free: str) -> None:
+    """By speeds of links and what scans saw of pairs; at equal speeds by what passes them, where paths were seen."""
+    found = open_incident(own_demo)
+    known = inventory(own_demo.database)
+    assert known is not None
+    own = next(host for host in known.hosts if host.name == "s3")
+    spares = [
+        Host(
+            name=f"on-{leaf}",
+            endpoints=tuple(
+                nic.model_copy(update={"address": f"10.9{n}.0.{nic.rail}", "switch": leaf}) for nic in own.endpoints
+            ),
+        )
+        for n, leaf in enumerate(("leaf1", "leaf3"))
+    ]
+    kept = known.model_copy(update={"hosts": (*known.hosts, *spares)})
+    slow = [one.model_copy(update={"speed_gbps": 0.3}) if one.a == full else one for one in known.links]
+    time_ns = count(found.seen_ns + S, S)
+
+    def proposed(links: Sequence[Link]) -> str | None:
+        save_inventory(own_demo.database, kept.model_copy(update={"links": tuple(links)}), "ann", next(time_ns))
+        advice = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+        assert advice is not None
+        return advice.standby
+
+    assert proposed(slow) == f"on-{free}"
+    job, window = found.job or "", Window(start_ns=found.seen_ns - S, end_ns=found.seen_ns)
+    ends = {"leaf1": ("10.1.1.1", "10.4.7.1"), "leaf3": ("10.3.5.1", "10.4.7.1")}[full]
+    doors = next((Port(switch=one.a, port=one.a_port),) for one in known.links if one.a == full)
+    sent = PlannedConnection(
+        job=job, src_addr=ends[0], dst_addr=ends[1], src_port=1, queue_pairs=1, dst_qp=None, bytes=150_000_000,
+        now=doors, planned=doors, action="keep",
+    )  # fmt: skip
+    plan = PathPlan(window=window, connections=(sent,))
+    outcome = PlanOutcome(made_ns=window.end_ns, state="nothing to move", applied={})
+    state = JobPathsState(outcome=outcome, since_ns=window.end_ns, seen_ns=window.end_ns, before=None, paths=None)
+    with own_demo.database.writing() as connection:
+        write_path_plans(connection, {job: FollowedPlan(state, plan, plan)})
+    fresh = Stores(own_demo.database, own_demo.flows, own_demo.analyses)
+    save_inventory(own_demo.database, kept, "ann", next(time_ns))
+    advice = eviction_advice(fresh, EVERYBODY, found.seen_ns, found)
+    assert advice is not None
+    assert advice.standby == f"on-{free}"
+
+
+def test_where_the_lake_of_analyses_is_broken_standbys_are_chosen_all_the_same(own_demo: Stores) -> None:
+    """By leaf; what cannot be read is no reason against advice."""
+    found = open_incident(own_demo)
+    known = inventory(own_demo.database)
+    assert known is not None
+    own = next(host for host in known.hosts if host.name == "s3")
+    spares = [
+        Host(
+            name=name,
+            endpoints=tuple(
+                nic.model_copy(update={"address": f"10.9{n}.0.{nic.rail}", "switch": leaf}) for nic in own.endpoints
+            ),
+        )
+        for n, (name, leaf) in enumerate((("away", "leaf1"), ("near", "leaf2")))
+    ]
+    save_inventory(
+        own_demo.database, known.model_copy(update={"hosts": (*known.hosts, *spares)}), "ann", found.seen_ns + S
+    )
+    for file in Path(own_demo.analyses or "").rglob("*.parquet"):
+        file.write_bytes(b"no Parquet")
+    with pytest.raises(StorageError):
+        carried(own_demo, jobs(own_demo.database), {})
+    advice = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert advice is not None
+    assert advice.standby == "near"
 
 
 def leaves(host: Host) -> set[str | None]:
