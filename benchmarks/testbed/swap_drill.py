@@ -4,8 +4,8 @@ usage: python -m benchmarks.testbed.swap_drill RECORDING ...
 
 For each swap: the host that left and the one that joined, as the packets of the mirror show them; which host the
 packets until then blame, and the standby that fits best in its place; downtime that `diagnose.eviction.advice` expects
-from the swaps before it, as the packets showed them; and downtime as the training programs logged it: from the last end
-of an iteration to the first one after it, less a usual iteration.
+from the swaps before it, as the packets showed them; downtime as the training programs logged it, from the last end of
+an iteration to the first one after it, less a usual iteration; and the state that was copied, as the packets show it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import csv
 import gzip
 from collections import defaultdict
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -60,22 +60,27 @@ def judge(folder: Path) -> None:
         print(
             f"  {number}: {change.kind}, {left} left, {joined} joined; advised {_advised(before, inventory)};"
             f" planned {planned_s:.2f} s ({source}), logged {took_s:.2f} s ({planned_s / took_s - 1:+.1%}),"
-            f" on the wire {seen_s:.2f} s"
+            f" on the wire {seen_s:.2f} s, {change.state_bytes / 1e6:.0f} MB of state"
         )
         past.append(PastChange(change.kind, seen_s, gpus))
 
 
 def logged_downtimes(folder: Path) -> list[tuple[int, float]]:
-    """End of the last iteration before each swap, and its downtime in seconds, by the logs of the training programs."""
-    ends: dict[str, dict[int, int]] = defaultdict(dict)
+    """End of the last iteration before each swap, and its downtime in seconds, by the logs of the training programs.
+
+    A swap lies between two iterations of different jobs, as each attempt is one, or of different ranks of one job.
+    """
+    rows = defaultdict[tuple[str, int], list[tuple[str, int]]](list)
     with gzip.open(folder / "truth" / "events.csv.gz", "rt") as file:
         for row in csv.DictReader(file):
             if row["event"] == "iter" and row["t1_ns"]:
-                own, number = ends[row["job"]], int(row["iter"])
-                own[number] = max(own.get(number, 0), int(row["t1_ns"]))
-    each = [np.array([own[n] for n in sorted(own)]) for _, own in sorted(ends.items())]
-    usual_s = float(np.median(np.concatenate([np.diff(one) for one in each]))) / 1e9
-    return [(int(before[-1]), float(after[0] - before[-1]) / 1e9 - usual_s) for before, after in pairwise(each)]
+                rows[row["job"], int(row["iter"])].append((row["rank"], int(row["t1_ns"])))
+    done = sorted(
+        (max(end for _, end in own), job, frozenset(rank for rank, _ in own)) for (job, _), own in rows.items()
+    )
+    parts = [np.array([end for end, _, _ in own]) for _, own in groupby(done, key=lambda one: one[1:])]
+    usual_s = float(np.median(np.concatenate([np.diff(one) for one in parts]))) / 1e9
+    return [(int(before[-1]), float(after[0] - before[-1]) / 1e9 - usual_s) for before, after in pairwise(parts)]
 
 
 def _hosts(places: tuple[Place, ...], hosts: dict[str, str]) -> str:

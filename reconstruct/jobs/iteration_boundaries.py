@@ -62,14 +62,14 @@ class Boundaries:
 
         A stream that has lost its lattice (`steady`) has no say. A boundary is complete when half of those streams
         that usually end last have crossed it: an iteration cut off by a hang or by the end of the window has not ended.
+        Streams that were replaced do not count after that, nor those that replaced them before.
         """
         lag, inside = self._lag(), self._inside()
         middle = _quantile(lag, 0.5)
         steady = _steady(lag, inside, self.end_ns > 0)
-        last = steady & (middle >= middle[steady].max() - LAST_SHARE)
         valid = steady[:, None] & (inside | (np.abs(lag - middle[:, None]) < WANDERING_SHARE))
         edge = np.where(valid, self.end_ns, 0).max(axis=0)
-        complete = (self.end_ns[last] > 0).mean(axis=0) >= 0.5
+        complete = _complete(self.end_ns[steady] > 0, middle[steady])
         numbers = np.flatnonzero(complete & (edge > 0))
         return numbers.astype(np.int64), edge[numbers]
 
@@ -97,6 +97,29 @@ class Boundaries:
         met = middle[np.isfinite(middle)]
         cycle = float(np.median(np.diff(met))) if len(met) > 1 else 1.0
         return np.asarray((seen - middle) / max(cycle, 1.0))
+
+
+def _complete(crossed: Bool, lag: Float) -> Bool:
+    """(boundaries,) which half of the streams have crossed that end last of those that could.
+
+    Args:
+        crossed: (streams, boundaries) which stream crossed which.
+        lag: (streams,) when each usually does.
+    """
+    there = _there(crossed)
+    latest = np.where(there, lag[:, None], -np.inf).max(axis=0)
+    last = there & (lag[:, None] >= latest - LAST_SHARE)
+    return np.asarray(2 * (last & crossed).sum(axis=0) >= np.maximum(last.sum(axis=0), 1))
+
+
+def _there(crossed: Bool) -> Bool:
+    """(streams, boundaries) all, but for streams that ended before others began: after that, and these before it."""
+    numbers = np.arange(crossed.shape[1])
+    begin, end = crossed.argmax(axis=1), numbers[-1] - crossed[:, ::-1].argmax(axis=1)
+    begins, ends = np.unique(begin), np.unique(end)
+    gone = np.append(begins, len(numbers))[np.searchsorted(begins, end, side="right")]
+    come = np.insert(ends, 0, -1)[np.searchsorted(ends, begin)]
+    return np.asarray((numbers > come[:, None]) & (numbers < gone[:, None]))
 
 
 def concat_boundaries(first: Boundaries, second: Boundaries, order: Int) -> Boundaries:

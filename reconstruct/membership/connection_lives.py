@@ -85,7 +85,7 @@ def watched_for_life(streams: Streams, usable: Bool) -> ReplacedStreams:
     enough = usable & (last - first + 1 >= FEWEST_ROWS)
     ended = enough & (end + patience < streams.watch_end_ns)
     new = enough & (begin - patience > streams.watch_start_ns)
-    ended, new = ended & ~new, new & ~ended
+    passing, ended, new = ended & new, ended & ~new, new & ~ended
     if not ended.any() or not new.any():
         return ReplacedStreams(streams, none, none)
     size, some = len(streams.addresses), ended | new
@@ -96,10 +96,11 @@ def watched_for_life(streams: Streams, usable: Bool) -> ReplacedStreams:
     np.minimum.at(ends_ns, part[ended], end[ended])
     np.maximum.at(begins_ns, part[new], begin[new])
     ended, new = ended & (end < begins_ns[part]), new & (begin > ends_ns[part])
+    passing &= (begin > ends_ns[part]) & (end < begins_ns[part])
     watched = replace(
         streams,
-        watch_start_ns=np.where(new, begin, streams.watch_start_ns),
-        watch_end_ns=np.where(ended, end, streams.watch_end_ns),
+        watch_start_ns=np.where(new | passing, begin, streams.watch_start_ns),
+        watch_end_ns=np.where(ended | passing, end, streams.watch_end_ns),
     )
     return ReplacedStreams(watched, ended, new)
 

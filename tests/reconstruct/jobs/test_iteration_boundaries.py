@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamodel.reconstructed.streams import Int
-from reconstruct.jobs.iteration_boundaries import cut_where_most_pause
+from reconstruct.jobs.iteration_boundaries import Boundaries, cut_where_most_pause
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.periods.boundary_times import BoundaryTimes, peaks
 from reconstruct.streams.stream_builder import build_streams
@@ -94,3 +94,27 @@ def test_a_window_cut_out_of_a_job_may_begin_in_a_long_pause() -> None:
     window = flows([], Feed(from_s=0.4, to_s=18.4), [sharded_ring(20)])
     (job,) = find_jobs(build_streams(window), frozenset(), JobOptions()).jobs
     assert np.array_equal((job.edges_ns - EPOCH_NS) % 1_000_000_000, np.full(len(job.edges_ns), 50_000_000))
+
+
+def boundaries(crossed: list[str], late_ns: list[int]) -> Boundaries:
+    """Streams that cross the boundaries marked `#`, each so late, in iterations of 1000 ns."""
+    met = np.array([[mark == "#" for mark in row] for row in crossed])
+    end = EPOCH_NS + PERIOD_NS * np.arange(1, met.shape[1] + 1) + np.array(late_ns)[:, None]
+    begin = np.where(met & np.roll(met, -1, axis=1), end + 100, 0)
+    return Boundaries(np.zeros(len(met), np.int64), met.argmax(axis=1), np.where(met, end, 0), begin)
+
+
+@pytest.mark.parametrize(
+    ("crossed", "complete"),
+    [
+        (["####", "####", "####"], [0, 1, 2, 3]),
+        (["####", "##..", "##.."], [0, 1]),  # a hang, or the end of a feed
+        (["####", "..##", "..##"], [2, 3]),  # not seen before
+        (["########", "###.....", "...##...", ".....###"], [0, 1, 2, 3, 4, 5, 6, 7]),  # replaced, and again
+        (["########", "###.....", ".....###"], [0, 1, 2, 5, 6, 7]),  # replaced later: who ends last is away meanwhile
+    ],
+)
+def test_streams_that_were_replaced_do_not_close_iterations_after_that(crossed: list[str], complete: list[int]) -> None:
+    """Nor those that replaced them before; the first stream ends earlier than the others."""
+    numbers, _ = boundaries(crossed, [0] + [200] * (len(crossed) - 1)).edges()
+    assert numbers.tolist() == complete

@@ -76,6 +76,19 @@ def test_only_what_both_ends_and_begins_is_replaced() -> None:
     assert not alone.ended.any()
 
 
+def test_what_replaces_and_is_replaced_was_seen_for_its_life_only() -> None:
+    """Between two changes at one endpoint; beside one change, what begins late and ends early was seen all the time."""
+    plans = ((0, 1, 0, 30, 9_000_000), (1, 2, 0, 10, 9_000_000), (1, 3, 10, 10, 9_000_000), (1, 4, 20, 10, 9_000_000))
+    streams = ring_streams(*plans, after=30)
+    found = watched_for_life(streams, np.ones(4, np.bool_))
+    assert (found.ended.tolist(), found.new.tolist()) == ([False, True, False, False], [False, False, False, True])
+    rows = slice(streams.offsets[2], streams.offsets[3])
+    watched = found.streams.watch_start_ns[2], found.streams.watch_end_ns[2]
+    assert watched == (streams.start_ns[rows].min(), streams.end_ns[rows].max())
+    alone = ring_streams(*plans[:2], (5, 6, 10, 10, 9_000_000), plans[3], after=30)
+    assert watched_for_life(alone, np.ones(4, np.bool_)).streams.watch_end_ns[2] == alone.watch_end_ns[2]
+
+
 def test_places_are_held_by_who_came_last() -> None:
     """Who went and came back has its place again, and each connection the number of the one that follows it."""
     changes = [
