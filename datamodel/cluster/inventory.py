@@ -115,6 +115,9 @@ class JobLabel(Document):
     """A label for a job, e.g. from Slurm or Kubernetes."""
 
     name: str
+    id: str | None = Field(
+        default=None, description="by which commands name it: Slurm's number, or namespace/name in Kubernetes"
+    )
     hosts: tuple[str, ...]
     tenant: str | None = None
     start: datetime | None = None

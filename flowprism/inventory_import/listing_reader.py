@@ -90,7 +90,9 @@ def _cause(error: ValidationError) -> str:
 
 def _of(inventory: Inventory) -> InventoryListing:
     """An inventory as something found; its jobs count as a listing where it has any."""
-    jobs = [RunningJob(one.name, one.name, one.tenant, one.hosts, one.start, one.end) for one in inventory.jobs]
+    jobs = [
+        RunningJob(one.name, one.id or one.name, one.tenant, one.hosts, one.start, one.end) for one in inventory.jobs
+    ]
     return InventoryListing(
         hosts=list(inventory.hosts),
         switches=list(inventory.switches),

@@ -117,7 +117,8 @@ def _labels(jobs: Sequence[RunningJob], hosts: dict[str, Host], left: Counter[st
             left[NO_HOST] += 1
             continue
         name = job.name if repeated[job.name] == 1 else f"{job.name} ({job.id})"
-        labels.append(JobLabel(name=name, hosts=known, tenant=job.tenant, start=job.start, end=job.end))
+        own_id = job.id if job.id != job.name else None  # an inventory's jobs may have none
+        labels.append(JobLabel(name=name, id=own_id, hosts=known, tenant=job.tenant, start=job.start, end=job.end))
     return tuple(labels)
 
 

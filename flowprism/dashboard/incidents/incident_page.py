@@ -40,10 +40,10 @@ class HistoryEntry:
 
 
 @router.get("/incidents/{name:path}", response_model=None)
-def incident_page(request: Request, viewer: Seeing, name: Name) -> Response:
-    """The page."""
+def incident_page(request: Request, viewer: Seeing, name: Name, *, no_execute: bool = False) -> Response:
+    """The page; with `no_execute`, commands for Kubernetes end the pods of a host that is to be evicted."""
     stores, now_ns = get_stores(request), time.time_ns()
-    row = answers.incident(stores, viewer, now_ns, name)
+    row = answers.incident(stores, viewer, now_ns, name, no_execute=no_execute)
     if row is None:
         raise HTTPException(404, f"No incident {name} is known to you.")
     known = names(stores)
@@ -66,6 +66,7 @@ def incident_page(request: Request, viewer: Seeing, name: Name) -> Response:
         happened=history(row)[:_MOST_HISTORY],
         mutes=MUTES,
         policies=policies,
+        no_execute=no_execute,
     )
 
 

@@ -15,7 +15,7 @@ from datamodel.service.incidents import IncidentState
 from datamodel.telemetry.profiles import IncidentProfiles
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.api.page_documents import Comment, IncidentPage, Mute, Said
-from flowprism.service.http.query_parameters import Name, PageParameters, Text, Time
+from flowprism.service.http.query_parameters import Name, PageParameters, Parameters, Text, Time
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong, wrong_cursor
 from flowprism.service.queries.incidents import incident_queries as answers
 
@@ -37,6 +37,12 @@ class IncidentParameters(PageParameters):
     acknowledged: bool | None = None
     since_ns: Time = Field(default=0, description="seen by a scan then or later, ns UTC")
     until_ns: Time | None = Field(default=None, description="begun before, ns UTC")
+
+
+class EvictionParameters(Parameters):
+    """What the commands that evict a host may do."""
+
+    no_execute: bool = Field(default=False, description="end the pods of the host at once (a NoExecute taint)")
 
 
 @router.get("/incidents", response_model=IncidentPage, summary="Incidents, those seen last first")
@@ -64,9 +70,12 @@ def incidents(request: Request, viewer: Seeing, asked: Annotated[IncidentParamet
 
 
 @router.get("/incidents/{incident}", response_model=IncidentDetail, summary="One incident")
-def incident(request: Request, viewer: Seeing, incident: Name) -> Response:
+def incident(
+    request: Request, viewer: Seeing, incident: Name, asked: Annotated[EvictionParameters, Query()]
+) -> Response:
     """One incident with its evidence and its whole history."""
-    return respond(request, answers.incident(request.app.state.stores, viewer, time.time_ns(), incident), _WHAT)
+    stores, now_ns = request.app.state.stores, time.time_ns()
+    return respond(request, answers.incident(stores, viewer, now_ns, incident, no_execute=asked.no_execute), _WHAT)
 
 
 @router.get("/incidents/{incident}/profiles", response_model=IncidentProfiles, summary="Profiles of an incident")

@@ -32,6 +32,16 @@ log.write_text((log.read_text() if log.exists() else "") + json.dumps(sys.argv[1
 """
 
 
+ARGUMENTS = """
+import json, pathlib, sys
+log = pathlib.Path(__file__).parent / "fake.log"
+said = [pathlib.Path(sys.argv[1]).name, *sys.argv[2:]]
+log.write_text(log.read_text() + json.dumps(said) + "\\n")
+if sys.argv[2] == "get":
+    print("job-llama-0a1b2", end="")
+"""
+
+
 def plans(*, no_execute: bool = False, job: str | None = "4711") -> dict[str, EvictionPlan]:
     """By orchestrator."""
     return {plan.orchestrator: plan for plan in eviction_plans("gpu-07", "inc-1", job, no_execute=no_execute)}
@@ -55,31 +65,56 @@ def test_slurm_takes_every_command_and_its_undo(tmp_path: Path) -> None:
     assert not any("requeue" in command for command in plans(job="llama-70b")["slurm"].apply)
 
 
+def run(folder: Path, commands: tuple[str, ...]) -> list[list[str]]:
+    """Program and arguments of each that a shell makes of some commands."""
+    (folder / "fake.py").write_text(ARGUMENTS)
+    for name in ("kubectl", "vcctl"):
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {folder}/fake.py "$0" "$@"\n')
+        (folder / name).chmod(0o700)
+    (folder / "fake.log").write_text("")
+    for command in commands:
+        subprocess.run(["/bin/sh", "-c", command], check=True, env={"PATH": f"{folder}:{os.environ['PATH']}"})
+    return [json.loads(line) for line in (folder / "fake.log").read_text().splitlines()]
+
+
 @pytest.mark.parametrize("no_execute", [False, True])
 @pytest.mark.parametrize("orchestrator", ["kubernetes", "volcano", "kueue"])
-def test_kubernetes_accepts_the_node_and_undo_gives_it_back(orchestrator: str, *, no_execute: bool) -> None:
+def test_kubernetes_accepts_the_node_and_undo_gives_it_back(
+    tmp_path: Path, orchestrator: str, *, no_execute: bool
+) -> None:
     """Cordoned with a reason; a taint that ends pods only where one asks for it."""
     plan = plans(no_execute=no_execute)[orchestrator]
     node: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-07"}, "spec": {}}
     before = json.dumps(node)
-    for command in plan.apply:
-        _kubectl(node, command)
+    for program, verb, *rest in run(tmp_path, plan.apply):
+        if program == "kubectl" and "workloads.kueue.x-k8s.io" not in rest:
+            _kubectl(node, verb, rest)
     kubernetes_validate.validate(node, kubernetes_validate.latest_version(), strict=True)
     assert node["spec"]["unschedulable"]
     assert node["metadata"]["annotations"] == {REASON: "flowprism inc-1"}
     assert ("taints" in node["spec"]) == no_execute
-    for command in plan.undo:
-        _kubectl(node, command)
+    for _, verb, *rest in run(tmp_path, plan.undo):
+        _kubectl(node, verb, rest)
     assert json.dumps(node) == before
 
 
-def _kubectl(node: dict[str, Any], command: str) -> None:
-    """Do to a node what a command says; what is done to a workload is checked only."""
-    program, verb, *rest = shlex.split(command)
-    if program == "vcctl":
-        assert [verb, rest[0], *rest[1:]] in (["job", what, "-N", "4711"] for what in ("suspend", "resume"))
-        return
-    assert program == "kubectl"
+@pytest.mark.parametrize(("job", "namespace"), [("llama", []), ("ml/llama", ["--namespace=ml"])])
+def test_the_job_is_placed_again_in_its_namespace(tmp_path: Path, job: str, namespace: list[str]) -> None:
+    """Volcano's by its name, Kueue's by the workload that it owns; Slurm has no such job to requeue."""
+    made = plans(job=job)
+    assert len(made["slurm"].apply) == 1
+    assert run(tmp_path, made["volcano"].apply)[-2:] == [
+        ["vcctl", "job", verb, "-N", "llama", *namespace] for verb in ("suspend", "resume")
+    ]
+    workloads, owned = "workloads.kueue.x-k8s.io", '.items[?(@.metadata.ownerReferences[0].name=="llama")]'
+    asked = ["kubectl", "get", workloads, *namespace, "-o", f"jsonpath={{{owned}.metadata.name}}"]
+    patch = ["kubectl", "patch", workloads, "job-llama-0a1b2", *namespace, "--type=merge", "-p"]
+    patched = [[*patch, f'{{"spec": {{"active": {is_on}}}}}'] for is_on in ("false", "true")]
+    assert run(tmp_path, made["kueue"].apply)[-4:] == [asked, patched[0], asked, patched[1]]
+
+
+def _kubectl(node: dict[str, Any], verb: str, rest: list[str]) -> None:
+    """Do to a node what a command says."""
     if verb in {"cordon", "uncordon"}:
         assert rest == ["gpu-07"]
         node["spec"].pop("unschedulable", None)
@@ -93,11 +128,8 @@ def _kubectl(node: dict[str, Any], command: str) -> None:
         if not effect.endswith("-"):
             node["spec"]["taints"] = [{"key": key, "value": value, "effect": effect}]
     else:
-        assert (verb, rest[2:4]) == ("patch", ["--type=merge", "-p"])
+        assert (verb, rest[:4]) == ("patch", ["node", "gpu-07", "--type=merge", "-p"])
         change = json.loads(rest[4])
-        if rest[0] != "node":
-            assert (rest[:2], list(change)) == (["workload.kueue.x-k8s.io", "4711"], ["spec"])
-            return
         found = {k: v for k, v in change["metadata"]["annotations"].items() if v is not None}
         node["metadata"].pop("annotations", None)
         if found:
@@ -107,4 +139,5 @@ def _kubectl(node: dict[str, Any], command: str) -> None:
 def test_names_that_no_orchestrator_takes_have_no_plan() -> None:
     """Nothing that a shell would read is ever printed as a name."""
     assert eviction_plans("gpu; reboot", "inc-1") == []
-    assert not any("reboot" in c for p in eviction_plans("gpu-07", "inc-1", "4711; reboot") for c in p.apply)
+    for job in ("4711; reboot", "ml; reboot/llama", "ml/$(reboot)", "a/b/reboot"):
+        assert not any("reboot" in c for p in eviction_plans("gpu-07", "inc-1", job) for c in p.apply)

@@ -79,10 +79,10 @@ def test_jobs_of_schedulers(tmp_path: Path) -> None:
         "items": [pod("a", "speech", "old.dc2.example", {"job-name": "llama"}), pod("b", "x", "no", {"job-name": "y"})],
     }
     made = import_listings([write(tmp_path, "squeue.json", queue), write(tmp_path, "pods.json", pods)], known)
-    assert [(job.name, job.tenant, job.hosts) for job in made.inventory.jobs] == [
-        ("llama (1)", "vision", ("gpu01.dc1.example", "gpu02.dc1.example")),
-        ("other", "vision", ("gpu01.dc1.example",)),
-        ("llama (speech/llama)", "speech", ("old",)),
+    assert [(job.name, job.id, job.tenant, job.hosts) for job in made.inventory.jobs] == [
+        ("llama (1)", "1", "vision", ("gpu01.dc1.example", "gpu02.dc1.example")),
+        ("other", "2", "vision", ("gpu01.dc1.example",)),
+        ("llama (speech/llama)", "speech/llama", "speech", ("old",)),
     ]
     assert made.left_out == {merge.NO_HOST: 1, merge.UNKNOWN_NODES: 3}
     empty = import_listings([write(tmp_path, "none.json", {"jobs": []})], made.inventory)
@@ -92,12 +92,16 @@ def test_jobs_of_schedulers(tmp_path: Path) -> None:
 def test_inventories_are_listings_too(tmp_path: Path) -> None:
     """YAML and CSV, with what only they can say."""
     table = write(tmp_path, "more.csv", "host,address,switch,job\nnew,10.8.0.1,leaf7,j\n")
-    text = write(tmp_path, "more.yaml", "services: [10.9.0.0/24]\nhosts: [{name: new2}]\n")
+    text = write(
+        tmp_path,
+        "more.yaml",
+        "services: [10.9.0.0/24]\nhosts: [{name: new2}]\njobs: [{name: k, id: ml/k, hosts: [new2]}]\n",
+    )
     made = import_listings([table, text], BASE).inventory
     assert [host.name for host in made.hosts] == ["gpu01.dc1.example", "old", "new", "new2"]
     assert "leaf7" in {switch.name for switch in made.switches}
     assert [str(network) for network in made.services] == ["10.9.0.0/24"]
-    assert [job.name for job in made.jobs] == ["j"]
+    assert [(job.name, job.id) for job in made.jobs] == [("j", None), ("k", "ml/k")]
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,20 @@ _MOST_EVENTS = 2_000
 _MOST_JOBS = 100_000
 
 
-def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incident) -> EvictionAdvice | None:
+def eviction_advice(
+    stores: Stores, viewer: Viewer, now_ns: int, incident: Incident, *, no_execute: bool = False
+) -> EvictionAdvice | None:
     """Advice on an incident that is still on; None where it is no single host's fault, or costs too little.
 
     Whether the job runs for long enough is known where the inventory gives its planned end; the advice names the time
     from which it is worth it. Idle hosts are named to viewers of all tenants only.
+
+    Args:
+        stores: where answers are read from.
+        viewer: the caller.
+        now_ns: UTC.
+        incident: what is wrong.
+        no_execute: whether Kubernetes is to end the node's pods at once.
 
     Raises:
         StorageError: the database cannot be reached.
@@ -83,7 +92,7 @@ def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incid
         break_even_s=round(verdict.break_even_s, 1),
         ends_in_s=None if ends_in_s is None else round(ends_in_s, 1),
         standby=_standby(stores, known, lately, host, now_ns) if viewer.tenant is None else None,
-        plans=tuple(eviction_plans(host, incident.id, own.label)),
+        plans=tuple(eviction_plans(host, incident.id, _job_id(known, own.label), no_execute=no_execute)),
     )
 
 
@@ -94,6 +103,11 @@ def _past(happened: Sequence[Event], sizes: Mapping[str, int | None]) -> list[Pa
         for event in happened
         if (one := event.change) is not None and one.kind is not None and one.down_ns is not None
     ]
+
+
+def _job_id(known: Inventory, label: str | None) -> str | None:
+    """By which commands name a job; its label where the inventory gives nothing else."""
+    return next((one.id for one in known.jobs if one.name == label and one.id is not None), label)
 
 
 def _planned_end(known: Inventory, label: str | None, at_ns: int) -> float | None:

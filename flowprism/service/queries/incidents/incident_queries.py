@@ -53,13 +53,18 @@ def after_incident(row: IncidentRow) -> str:
     return incident_key(row.incident)
 
 
-def incident(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
-    """The incident of this id with its history; None where there is none that the viewer sees."""
+def incident(
+    stores: Stores, viewer: Viewer, now_ns: int, name: str, *, no_execute: bool = False
+) -> IncidentDetail | None:
+    """The incident of this id with its history; None where there is none that the viewer sees.
+
+    With `no_execute`, plans for Kubernetes end the pods of a host that is to be evicted.
+    """
     with stores.database.reading():
-        return _detail(stores, viewer, now_ns, name)
+        return _detail(stores, viewer, now_ns, name, no_execute)
 
 
-def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
+def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str, no_execute: bool) -> IncidentDetail | None:
     found = kept_incident(stores.database, name, now_ns)
     if found is None or not can_see(viewer, found.tenant):
         return None
@@ -74,7 +79,7 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentD
         changes=tuple(history(stores.database, name)),
         notes=said,
         alerts=alerts,
-        eviction=eviction_advice(stores, viewer, now_ns, found.incident),
+        eviction=eviction_advice(stores, viewer, now_ns, found.incident, no_execute=no_execute),
         hosts=host_answers(stores.database, [name]).get(name),
         profiles=None if profiled is None else profiled.answer,
     )

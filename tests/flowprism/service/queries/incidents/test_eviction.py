@@ -16,6 +16,7 @@ from datamodel.reports.path_plan import FollowedPlan, JobPathsState, PathPlan, P
 from datamodel.reports.report import Window
 from datamodel.service.incidents import Incident
 from flowprism.service.queries.incidents.eviction import _only, eviction_advice
+from flowprism.service.queries.incidents.incident_queries import incident
 from flowprism.service.queries.incidents.standby_traffic import carried
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
@@ -96,6 +97,26 @@ def test_a_job_that_ends_before_it_pays_off_keeps_its_host(own_demo: Stores, lon
         assert advice is not None
         assert advice.when == advised
         assert advice.ends_in_s == pytest.approx(ends_in_s, abs=0.1)
+
+
+def test_commands_name_the_job_as_its_scheduler_does(own_demo: Stores) -> None:
+    """By the id of its label; pods of the host are ended where that is asked for."""
+    found = open_incident(own_demo)
+    known, (own,) = inventory(own_demo.database), (one for one in jobs(own_demo.database) if one.id == found.job)
+    assert known is not None
+    with own_demo.database.writing() as connection:
+        connection.execute(JOBS.update().where(JOBS.c.id == own.id).values(label="llama"))
+    for name, requeued in (("4711", ["scontrol requeue 4711"]), (None, [])):
+        label = JobLabel(name="llama", id=name, hosts=own.hosts)
+        save_inventory(own_demo.database, known.model_copy(update={"jobs": (label,)}), "ann", found.seen_ns + S)
+        advice = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+        assert advice is not None
+        assert list(advice.plans[0].apply[1:]) == requeued
+    for no_execute in (False, True):
+        detail = incident(own_demo, EVERYBODY, found.seen_ns, found.id, no_execute=no_execute)
+        assert detail is not None
+        assert detail.eviction is not None
+        assert any("NoExecute" in command for command in detail.eviction.plans[1].apply) == no_execute
 
 
 def test_what_is_over_or_nobodys_fault_has_no_advice(own_demo: Stores) -> None:
