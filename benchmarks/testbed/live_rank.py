@@ -81,6 +81,7 @@ def run_rank(
             _iterate(one, range(begin, swap.iteration))
         begin = swap.iteration
         if swap.leaver >= 0:
+            _end_iteration(one, swap.iteration, holder)
             place = holder.index(swap.leaver)
             holder[place] = swap.joiner
             _copy_state(one, swap, state_bytes)
@@ -115,6 +116,14 @@ def _iterate(one: _Rank, iterations: range) -> None:
         one.reduce_grads()
         one.opt()
         one.log.end(row)
+
+
+def _end_iteration(one: _Rank, iteration: int, ranks: Sequence[int]) -> None:
+    """Wait until all have ended the iteration before: a last stage ends it a fifth earlier than the first one."""
+    if one.rank in ranks:
+        one.prog.at(one.cfg["job"], one.rank, iteration)
+    while any((one.prog.get(one.cfg["job"], rank) or 0) < iteration for rank in ranks):
+        time.sleep(0.001)
 
 
 def _copy_state(one: _Rank, swap: Swap, state_bytes: int) -> None:

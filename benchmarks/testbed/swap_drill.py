@@ -5,7 +5,7 @@ usage: python -m benchmarks.testbed.swap_drill RECORDING ...
 For each swap: the host that left and the one that joined, as the packets of the mirror show them; which host the
 packets until then blame, and the standby that fits best in its place; downtime that `diagnose.eviction.advice` expects
 from the swaps before it, as the packets showed them; downtime as the training programs logged it, from the last end of
-an iteration to the first one after it, less a usual iteration; and the state that was copied, as the packets show it.
+an iteration to the last begin of the next one; and the state that was copied, as the packets show it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import csv
 import gzip
 from collections import defaultdict
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -66,21 +66,20 @@ def judge(folder: Path) -> None:
 
 
 def logged_downtimes(folder: Path) -> list[tuple[int, float]]:
-    """End of the last iteration before each swap, and its downtime in seconds, by the logs of the training programs.
+    """End of the last iteration before each swap, and the seconds until all ranks began the next one, by the logs.
 
     A swap lies between two iterations of different jobs, as each attempt is one, or of different ranks of one job.
     """
-    rows = defaultdict[tuple[str, int], list[tuple[str, int]]](list)
+    rows = defaultdict[tuple[str, int], list[tuple[str, int, int]]](list)
     with gzip.open(folder / "truth" / "events.csv.gz", "rt") as file:
         for row in csv.DictReader(file):
             if row["event"] == "iter" and row["t1_ns"]:
-                rows[row["job"], int(row["iter"])].append((row["rank"], int(row["t1_ns"])))
-    done = sorted(
-        (max(end for _, end in own), job, frozenset(rank for rank, _ in own)) for (job, _), own in rows.items()
+                rows[row["job"], int(row["iter"])].append((row["rank"], int(row["t0_ns"]), int(row["t1_ns"])))
+    each = sorted(
+        (max(end for _, _, end in own), max(begin for _, begin, _ in own), job, {rank for rank, _, _ in own})
+        for (job, _), own in rows.items()
     )
-    parts = [np.array([end for end, _, _ in own]) for _, own in groupby(done, key=lambda one: one[1:])]
-    usual_s = float(np.median(np.concatenate([np.diff(one) for one in parts]))) / 1e9
-    return [(int(before[-1]), float(after[0] - before[-1]) / 1e9 - usual_s) for before, after in pairwise(parts)]
+    return [(end, (begin - end) / 1e9) for (end, _, *before), (_, begin, *after) in pairwise(each) if before != after]
 
 
 def _hosts(places: tuple[Place, ...], hosts: dict[str, str]) -> str:
