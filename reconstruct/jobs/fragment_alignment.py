@@ -51,8 +51,9 @@ def find_same_pace_pairs(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
 
 @compiled
 def tie(
-    pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, meet: bool, same_hosts: Bool, root: Int
-) -> None:
+    pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, outages_ns: Int, reach: float, meet: bool, same_hosts: Bool,
+    root: Int,
+) -> None:  # fmt: skip
     """Write into `root` the smallest member of each sequence's set, sequences in lockstep joined.
 
     Of two that were not seen for the same time, what lies in the time in which both were seen is compared. Of two that
@@ -65,6 +66,7 @@ def tie(
         offsets: (n + 1,) bounds of each sequence's edges.
         edges_ns: their times.
         watch_ns: (n, 2) from when until when each could be seen.
+        outages_ns: (m, 2) when an exporter was away, in order of time.
         reach: see `is_synchronized`.
         meet: whether sequences of a pair share hosts or exchange data.
         same_hosts: (pairs,) those that are on the same hosts, of which there are several.
@@ -80,7 +82,13 @@ def tie(
                 one, other = within(one, since, until), within(other, since, until)
                 if min(len(one), len(other)) < FEWEST_CYCLES:
                     continue
-            if in_lockstep(one, other, reach, same_hosts[k]) or (meet and in_lockstep_beside_holes(one, other, reach)):
+            if in_lockstep(one, other, reach, same_hosts[k]) or (
+                meet
+                and (
+                    in_lockstep_beside_holes(one, other, reach)
+                    or in_lockstep_beside_outages(one, other, outages_ns, reach)
+                )
+            ):
                 union(root, a, b)
     flatten_roots(root)
 
@@ -129,6 +137,24 @@ def in_lockstep_beside_holes(a: Int, b: Int, reach: float) -> bool:
             compared += 1
         since = k
     return holes > 0 and compared > 0
+
+
+@compiled
+def in_lockstep_beside_outages(a: Int, b: Int, outages_ns: Int, reach: float) -> bool:
+    """Whether most edges of two sequences are tied, before and behind each time in which an exporter was away.
+
+    What it missed was put back, but edges of one part may be those of another moment of the iteration after it.
+    """
+    compared, since_ns = 0, np.iinfo(np.int64).min
+    for k in range(len(outages_ns) + 1):
+        until_ns = outages_ns[k, 0] if k < len(outages_ns) else np.iinfo(np.int64).max
+        one, other = within(a, since_ns, until_ns), within(b, since_ns, until_ns)
+        if min(len(one), len(other)) >= FEWEST_CYCLES:
+            if not in_lockstep(one, other, reach):
+                return False
+            compared += len(one)
+        since_ns = outages_ns[k, 1] if k < len(outages_ns) else until_ns
+    return len(outages_ns) > 0 and 2 * compared > len(a)
 
 
 @compiled

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Float, Int, Streams
+from reconstruct.jit import to_contiguous
 from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts, share_all_hosts
@@ -371,7 +372,10 @@ def _joined(traffic: _Traffic, streams: Streams, candidates: list[Job]) -> list[
     watch_ns = np.array(watches, np.int64).reshape(-1, 2)
     every = np.concatenate([np.zeros(0, np.int64), *edges])
     same_hosts = share_all_hosts(pairs, [c.endpoints for c in candidates], traffic.hosts)
-    tie(pairs, offsets, every, watch_ns, traffic.options.lockstep_share, meet is not None, same_hosts, label)
+    outages_ns = to_contiguous(traffic.streams.outages_ns)
+    tie(
+        pairs, offsets, every, watch_ns, outages_ns, traffic.options.lockstep_share, meet is not None, same_hosts, label
+    )
     waiting = dict(enumerate(candidates))
     candidates.clear()  # boundaries of parts and of what they make up need not be held all at once
 

@@ -9,6 +9,7 @@ from datamodel.reconstructed.streams import Float
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, in_lockstep, is_synchronized, step, tie
 from reconstruct.jobs.job_recognition import JobOptions
 
+NEVER = np.zeros((0, 2), np.int64)
 REACH = JobOptions().lockstep_share
 
 
@@ -85,7 +86,7 @@ def test_sequences_are_compared_in_the_time_in_which_both_were_seen(since: int, 
     offsets = np.array([0, 30, 30 + len(parts[1])])
     watch_ns = np.array([[0, 10**12], [common[since] if since else 0, 10**12]])
     root = np.arange(2)
-    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, REACH, False, np.array([False]), root)
+    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, NEVER, REACH, False, np.array([False]), root)
     assert root.tolist() == [0, label]
 
 
@@ -103,11 +104,33 @@ def test_edges_missing_from_one_sequence_do_not_part_what_meets(meet: bool, drif
         offsets,
         np.concatenate(parts),
         np.array([[0, 10**12]] * 2),
+        NEVER,
         REACH,
         meet,
         np.array([False]),
         root,
     )
+    assert root.tolist() == [0, label]
+
+
+@pytest.mark.parametrize(
+    ("meet", "away", "drift", "label"),
+    [(True, True, 0.0, 0), (False, True, 0.0, 1), (True, False, 0.0, 1), (True, True, 0.03, 1)],
+)
+def test_an_exporters_absence_may_move_the_edges_of_a_part_that_meets(
+    meet: bool, away: bool, drift: float, label: int
+) -> None:
+    """What it missed was put back; from then on the part is seen to end at another moment of the iteration."""
+    common = edges(np.random.default_rng(1), 24, 0.01).astype(np.int64)
+    other = common + 300_000_000 + (drift * (common - common[0])).astype(np.int64)
+    other[14:] -= 400_000_000
+    outages_ns = np.array([[common[11] + 1, common[13]]]) if away else NEVER
+    root, watch_ns = np.arange(2), np.array([[0, 10**12]] * 2)
+    offsets = np.array([0, 24, 48])
+    tie(
+        np.array([[0, 1]]), offsets, np.concatenate([common, other]), watch_ns, outages_ns, REACH, meet,
+        np.array([False]), root,
+    )  # fmt: skip
     assert root.tolist() == [0, label]
 
 
