@@ -16,6 +16,7 @@ from flowprism.inputs.feed_files import read_inputs
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from reconstruct.paths.connection_table import connections
+from reconstruct.sampled.curves.sampled_volumes import sampled_volumes
 from reconstruct.streams.observations import select_primary
 
 
@@ -53,5 +54,7 @@ def plan_reading(
         raise InputError(f"--job {job}: there is no such job in these records; there are {names}")
     switches = {switch.agent: switch.name for switch in inventory.switches if switch.agent is not None}
     flows = reading.flows
-    found = connections(flows, select_primary(flows), switches, inventory.cables(), reading.counters)
+    primary = select_primary(flows)
+    volume = sampled_volumes(flows, primary)
+    found = connections(flows, primary, switches, inventory.cables(), reading.counters, volume)
     return plan_paths(found, report, inventory, job)

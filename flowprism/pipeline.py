@@ -64,6 +64,7 @@ from reconstruct.jobs.unreported_endpoints import add_unreported, find_unreporte
 from reconstruct.outages.outage_filling import fill_outages, outage_warnings
 from reconstruct.paths.connection_table import connections
 from reconstruct.periods.hidden_pauses import hides_pauses
+from reconstruct.sampled.curves.sampled_volumes import sampled_volumes
 from reconstruct.streams.endpoints import Merged, by_endpoint
 from reconstruct.streams.hidden_rates import with_hidden_rates
 from reconstruct.streams.networks import apart_by_network
@@ -273,7 +274,8 @@ def _connections(
     flows = reading.flows
     if inventory is None or not inventory.links or not any(flows.frame[side].any() for side, _ in SIDES):
         return None
-    found = connections(flows, kept, exporters, inventory.cables(), reading.counters)
+    volume = sampled_volumes(flows, kept)
+    found = connections(flows, kept, exporters, inventory.cables(), reading.counters, volume)
     return found if len(found.sightings) else None
 
 

@@ -31,6 +31,7 @@ def connections(
     switches: Mapping[str, str],
     links: Sequence[Link],
     counters: PortReadings = NO_READINGS,
+    volume: Int | None = None,
 ) -> ConnectionTables:
     """Tables of the connections that carry payload.
 
@@ -40,8 +41,9 @@ def connections(
         switches: name of the switch of each exporter's address.
         links: of the inventory, with interface indices.
         counters: of exporters' interfaces, as far as they send them.
+        volume: (rows,) payload that each record stands for; None: as the sampling rate says.
     """
-    volume = volumes(flows.frame)
+    volume = volumes(flows.frame) if volume is None else volume
     rows = np.flatnonzero(volume > 0)
     frame = flows.frame.without(set(flows.frame.schema.names) - _USED).take(rows)
     volume, primary = volume[rows], primary[rows]

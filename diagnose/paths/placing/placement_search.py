@@ -200,17 +200,28 @@ def peaks(at: SearchState) -> tuple[Float, Int]:
 
 
 @compiled
+def _follow(at: SearchState, peak: Float, worst: Int) -> None:
+    """Find the peaks again of phases whose most loaded cable has changed; no other may have become slower."""
+    for phase in range(len(peak)):
+        if at.load[worst[phase], phase] == peak[phase] and at.carried[worst[phase], phase] > 0:
+            continue
+        peak[phase], worst[phase] = 0.0, 0
+        for cable in range(len(at.load)):
+            if at.load[cable, phase] > peak[phase] and at.carried[cable, phase] > 0:
+                peak[phase], worst[phase] = at.load[cable, phase], cable
+
+
+@compiled
 def improve(route: Int, at: SearchState, least: Float) -> None:
     """Relieve the most loaded cable of each phase until none can be, or the limit of trials is reached."""
     tried, better = 0, True
+    peak, worst = peaks(at)
     while better and tried < MOST_TRIALS:
         better = False
         for p in range(at.sent.shape[1]):
-            while tried < MOST_TRIALS:
-                peak, worst = peaks(at)
-                if peak[p] <= least[p] * (1 + 1e-9):
-                    break
+            while tried < MOST_TRIALS and peak[p] > least[p] * (1 + 1e-9):
                 done, spent = _relieve(at, route, worst[p], peak, p)
+                _follow(at, peak, worst)
                 tried += spent
                 if not done:
                     break

@@ -110,7 +110,7 @@ def drawn(
         advance = rates[n] * (packet_bytes[n] if tcp[n] else 1.0)
         came_out[n] = AMBIGUOUS if SURE_ADVANCES * advance > modulus / 2 else DRAWN
         if came_out[n] == DRAWN:
-            position = _positions(sequence[own], modulus)
+            position = positions(sequence[own], modulus)
             order = _ascending(position)
             _steady(own[order], stamps, columns[0][first:last], columns[1][first:last], columns[2][first:last])
             columns[3][first:last] = position[order] * (1.0 if tcp[n] else packet_bytes[n])
@@ -118,7 +118,7 @@ def drawn(
 
 
 @compiled
-def _positions(sequence: Int, modulus: int) -> Int:
+def positions(sequence: Int, modulus: int) -> Int:
     """Bytes or packets before each of one connection's samples, in order of time, from the least of them."""
     position, half, least = np.zeros(len(sequence), np.int64), modulus // 2, 0
     for n in range(1, len(sequence)):

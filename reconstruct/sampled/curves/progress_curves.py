@@ -88,7 +88,7 @@ def has_sequence_number(flows: Flows) -> Bool:
     frame = flows.frame
     single = (frame["packets"] == 1) & (frame["time_flow_start_ns"] == frame["time_flow_end_ns"])
     data = (frame["bytes"] > CONTROL_BYTES) & (frame["payload_bytes"] < 0)
-    return np.asarray(single & data & (_sequence(frame) >= 0), np.bool_)
+    return np.asarray(single & data & (sequence_numbers(frame) >= 0), np.bool_)
 
 
 def progress(flows: Flows) -> ProgressCurves:
@@ -97,7 +97,7 @@ def progress(flows: Flows) -> ProgressCurves:
     frame = flows.frame.without(UNASKED)
     frame = frame if told.all() else frame.take(np.flatnonzero(told))
     number, connections = _numbers(frame)
-    when, sequence = stamps(frame), to_contiguous(_sequence(frame))
+    when, sequence = stamps(frame), to_contiguous(sequence_numbers(frame))
     rows, bounds = in_turn(number, connections, to_contiguous(when.time_ns), sequence)
     leading = rows[bounds[:-1]]
     packet_bytes = typical(number, to_contiguous(frame["bytes"]), rows, bounds)
@@ -128,7 +128,8 @@ def _of(columns: Iterable[Float], chosen: Bool) -> list[Float]:
     return [column if chosen.all() else column[chosen] for column in columns]
 
 
-def _sequence(frame: Frame) -> Int:
+def sequence_numbers(frame: Frame) -> Int:
+    """(rows,) TCP's sequence number of each, or RoCE's packet sequence number; -1 where there is none."""
     return np.where(frame["proto"] == TCP, frame["tcp_seq_first"], frame["psn_first"])
 
 

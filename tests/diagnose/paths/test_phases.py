@@ -55,3 +55,34 @@ def test_other_jobs_count_with_what_they_send_while_a_phase_lasts() -> None:
     found = phases(Frame(PAYLOADS, columns).sort(*PAYLOADS.names), jobs)
     assert found.bytes.round(6).tolist() == [[16, 0], [0, 16], [4, 4]]
     assert found.owner.tolist() == [0, 1, -1]
+
+
+def sampled(draw: int, count: int = 40, late: int = 2) -> tuple[list[tuple[float, float]], np.ndarray, np.ndarray]:
+    """(bounds, bytes, own) of phases of two groups of equal connections, the second behind the first, from samples.
+
+    Some samples of each connection are dated into the silence behind the phase, as by an agent that held them.
+    """
+    random = np.random.default_rng(draw)
+    rows = []
+    for n in range(count):
+        begin = 400 if n < count // 2 else 500
+        for i in range(ITERATIONS):
+            at = i * PERIOD_MS + begin + np.arange(20) * 5 + random.uniform(0, 5)
+            around = [random.exponential(500) + 500 if k in {0, 19} else 1000 for k in range(20)]
+            rows += [(n, int(t * MS), 0, int(size)) for t, size in zip(at, around, strict=True)]
+        rows += [(n, int((i * PERIOD_MS + 200) * MS), 0, 1000) for i in range(late)] if n % 20 == 0 else []
+    columns = {name: np.array(values) for name, values in zip(PAYLOADS.names, zip(*rows, strict=True), strict=True)}
+    columns["end_ns"] = columns["start_ns"]
+    edges = np.arange(ITERATIONS + 1) * PERIOD_MS * MS
+    cycle = JobCycle(np.ones(count, np.bool_), np.stack([edges[:-1], edges[1:]], axis=1))
+    found = phases(Frame(PAYLOADS, columns).sort(*PAYLOADS.names), [cycle])
+    return list(zip(found.begin.tolist(), found.end.tolist(), strict=True)), found.bytes, found.own
+
+
+def test_chance_and_late_samples_make_no_phase() -> None:
+    """Two phases as of exact records; a connection belongs to the one that it sends in, and equal ones stay equal."""
+    for draw in range(5):
+        bounds, sent, own = sampled(draw)
+        assert np.allclose(bounds, [(400 / 640, 500 / 640), (500 / 640, 600 / 640)], atol=1 / 64)
+        assert own.tolist() == [[n < 20, n >= 20] for n in range(40)]
+        assert len(np.unique(sent[20:, 1].round(6))) == 1
