@@ -100,13 +100,16 @@ def find_shifts(halves: Streams, part: CycleTable, silence: SharedSilence, clock
     part = part.take(np.flatnonzero(np.isin(part.stream ^ 1, other.stream)))
     before, behind = (part, other) if (part.stream % 2 == 0).all() else (other, part)
     own = before.stream // 2
+    pairs = np.unique(own)
+    halves = halves.take(np.stack([2 * pairs, 2 * pairs + 1], axis=1).ravel())  # a clock is read for no other's rows
+    at = 2 * np.searchsorted(pairs, own)
     start_ns, end_ns = to_contiguous(halves.start_ns), to_contiguous(halves.end_ns)
     cycle_ns, behind_ns = before.cycle_ns, behind.cycle_ns
     if clock is not None:
         start_ns, end_ns = clock.read(start_ns), clock.read(end_ns)
         cycle_ns = behind_ns = np.full(len(before), clock.cycle_ns)
     columns = halves.offsets, start_ns, end_ns, to_contiguous(halves.bytes)
-    lost_bytes, took_ns, met_ratio, passed_ns = _each_shift(*_columns(before), *_columns(behind), *columns)
+    lost_bytes, took_ns, met_ratio, passed_ns = _each_shift(at, *_columns(before), at + 1, *_columns(behind), *columns)
     return CycleShifts(
         stream=silence.stream[own],
         row=silence.row[own],
@@ -132,8 +135,8 @@ def _halves(streams: Streams, silence: SharedSilence) -> Streams:
     return replace(own, offsets=offsets, **twice)
 
 
-def _columns(cycles: CycleTable) -> tuple[Int, Float, Float, Int, Float, Float]:
-    return cycles.stream, cycles.quantum_bytes, cycles.least_bytes, cycles.place_offsets, cycles.places, cycles.pause_ns
+def _columns(cycles: CycleTable) -> tuple[Float, Float, Int, Float, Float]:
+    return cycles.quantum_bytes, cycles.least_bytes, cycles.place_offsets, cycles.places, cycles.pause_ns
 
 
 @compiled

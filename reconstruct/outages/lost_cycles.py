@@ -26,7 +26,8 @@ BEYOND, BEYOND_SEEN, PACES = 0.1, 0.04, 61
 # After more cycles, a pace that may be so much beyond fits any time; and a job that is so many times slower or faster
 # behind a silence does other work, or another one does.
 MOST_CYCLES, LIKE_PACE = 5, 2.5
-# So many streams must agree, of all jobs together: whoever was away was so for all.
+# So many streams must agree, of all jobs together that lost something: whoever was away was so for all of them. Those
+# of jobs that only paused say nothing of it.
 MOST_AGREE = 0.8
 # Streams that go on where they stopped have pauses that meet as well so, on average.
 MEETS_AS_WELL = 0.9
@@ -69,10 +70,11 @@ def find_lost_cycles(streams: Streams, silence: SharedSilence, coherence: float)
     clocks = [find_job_clock(streams, silence, part, coherence) for part in parts]
     shifts = [find_shifts(halves, part, silence, clock) for part, clock in zip(parts, clocks, strict=True)]
     shifts = [some for some in shifts if len(some) >= FEWEST_STREAMS]
-    found = [_lost(streams, some) for some in shifts]
-    if sum(agree for _, agree in found) < MOST_AGREE * sum(map(len, shifts)):
+    found = [(len(some), *_lost(streams, some)) for some in shifts]
+    losing = [(n, agree) for n, lost, agree in found if len(lost.stream)]
+    if sum(agree for _, agree in losing) < MOST_AGREE * sum(n for n, _ in losing):
         return _NOTHING
-    columns = [np.concatenate(column) for column in zip(_NOTHING, *(lost for lost, _ in found), strict=True)]
+    columns = [np.concatenate(column) for column in zip(_NOTHING, *(lost for _, lost, _ in found), strict=True)]
     lost = LostCycles(*(column[np.argsort(columns[0])] for column in columns))
     return _NOTHING if _were_seen(streams, lost) else lost
 
@@ -109,13 +111,13 @@ def _may_be_loss(streams: Streams, silence: SharedSilence, coherence: float) -> 
 
 
 def _lost(streams: Streams, fit: CycleShifts) -> tuple[LostCycles, int]:
-    """What streams of one job lost at the pace at which most agree, and how many do; all where they only paused."""
+    """What streams of one job lost at the pace at which most agree, and how many do; nothing where they only paused."""
     off, cycles, shift = _at_pace(fit, _pace(fit))
     good = off < IN_TIME
     if not fit.others_go_on:
         good &= (cycles <= MOST_CYCLES) & (abs(np.log(np.median(fit.behind_ns / fit.cycle_ns))) < np.log(LIKE_PACE))
     if not _is_loss(fit, cycles):
-        return _NOTHING, len(fit)
+        return _NOTHING, 0
     missing = fit.bytes[np.arange(len(shift)), shift] + cycles * fit.cycle_bytes
     kept = np.flatnonzero(good & (missing > 0))
     row = fit.row[kept] - streams.offsets[fit.stream[kept]]

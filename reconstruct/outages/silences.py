@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
@@ -30,7 +32,8 @@ class SharedSilence(NamedTuple):
 
     Attributes:
         start_ns: when what the unusual pauses of most streams have in common begins.
-        stream: (n,) streams that sent before and after, and nothing between.
+        stream: (n,) streams that sent before and after, and nothing between; those that endpoints join to one whose
+            pause is unusual.
         row: (n,) the last row of each before it.
         going_on: (m,) streams that sent all the while, at least as often as once.
     """
@@ -51,24 +54,23 @@ def find_silences(streams: Streams) -> list[SharedSilence]:
     pause = _unusual_pauses(streams.offsets, *times)
     # all together pause for less long than each of them, so that a silence of all is unusual where no stream's is
     spans = [_span(pause, *span) for span in _pauses_of_all(*times)]
-    most = len(spans) + MOST_UNUSUAL
+    found = [_silence(streams, times, span) for span in spans]
     for span in spans:
         pause = _apart(pause, span)
-    while pause.shape[1] > 1 and len(spans) < most:
-        span = _most_shared(pause)
-        if span.sharing < 2:
+    for _ in range(MOST_UNUSUAL):
+        if pause.shape[1] < 2 or len((span := _most_shared(pause)).sharing) < 2:
             break
-        spans.append(span)
+        found.append(_of_jobs(streams, _silence(streams, times, span), span.sharing))
         pause = _apart(pause, span)
-    return [_silence(streams, times, span) for span in spans]
+    return found
 
 
 class _Span(NamedTuple):
-    """What pauses have in common, how many they are, and when they usually begin and end."""
+    """What pauses have in common, the streams that share it, and when their pauses usually begin and end."""
 
     first_ns: int
     last_ns: int
-    sharing: int
+    sharing: Int
     begin_ns: int
     end_ns: int
 
@@ -76,8 +78,8 @@ class _Span(NamedTuple):
 def _span(pause: Int, first_ns: int, last_ns: int) -> _Span:
     """A stretch of time, with those of some pauses that hold it."""
     own = (pause[0] <= first_ns) & (pause[1] >= last_ns)
-    usual = np.median(pause[:, own], axis=1).astype(np.int64).tolist() if own.any() else (first_ns, last_ns)
-    return _Span(first_ns, last_ns, int(own.sum()), *usual)
+    usual = np.median(pause[:2, own], axis=1).astype(np.int64).tolist() if own.any() else (first_ns, last_ns)
+    return _Span(first_ns, last_ns, pause[2, own], *usual)
 
 
 def _silence(streams: Streams, times: tuple[Int, Int], span: _Span) -> SharedSilence:
@@ -86,6 +88,15 @@ def _silence(streams: Streams, times: tuple[Int, Int], span: _Span) -> SharedSil
     row[silent[_go_on(streams, times, silent, span)]] = SENDING
     silent, going_on = np.flatnonzero(row >= 0), np.flatnonzero(row == SENDING)
     return SharedSilence(span.first_ns, silent, row[silent], going_on)
+
+
+def _of_jobs(streams: Streams, silence: SharedSilence, unusual: Int) -> SharedSilence:
+    """The silence without streams that no endpoints join to one with an unusual pause: their jobs lost nothing."""
+    shape = len(streams.addresses), len(streams.addresses)
+    graph = coo_array((np.ones(len(streams), np.int8), (streams.src, streams.dst)), shape=shape)
+    job = connected_components(graph, directed=False)[1][streams.src]
+    own = np.isin(job[silence.stream], job[unusual])
+    return silence._replace(stream=silence.stream[own], row=silence.row[own])
 
 
 def _go_on(streams: Streams, times: tuple[Int, Int], silent: Int, span: _Span) -> Bool:
@@ -99,7 +110,7 @@ def _go_on(streams: Streams, times: tuple[Int, Int], silent: Int, span: _Span) -
         for begin_ns in (span.begin_ns, span.begin_ns - lasts_ns)
     )
     sends = within > GOES_ON * usual
-    if 2 * span.sharing < len(silent) or not sends.any():
+    if 2 * len(span.sharing) < len(silent) or not sends.any():
         return np.zeros(len(silent), np.bool_)
     own = streams.take(silent[sends])
     within = np.flatnonzero((own.end_ns >= span.begin_ns) & (own.start_ns <= span.end_ns))
@@ -136,13 +147,13 @@ def _moments(start_ns: Int, end_ns: Int, begin_ns: int, each_ns: int) -> Int:
 
 
 def _apart(pause: Int, span: _Span) -> Int:
-    """(2, n) those of some pauses that do not overlap a stretch of time."""
+    """(3, n) those of some pauses that do not overlap a stretch of time."""
     return pause[:, (pause[1] < span.first_ns) | (pause[0] > span.last_ns)]
 
 
 def _most_shared(pause: Int) -> _Span:
     """What the most pauses that overlap have in common."""
-    at = pause.ravel()
+    at = pause[:2].ravel()
     step = np.repeat([1, -1], pause.shape[1])
     order = np.lexsort([-step, at])
     best = int(np.argmax(np.cumsum(step[order])))
@@ -151,8 +162,8 @@ def _most_shared(pause: Int) -> _Span:
 
 @compiled
 def _unusual_pauses(offsets: Int, start_ns: Int, end_ns: Int) -> Int:
-    """(2, n) beginning and end of each pause that is longer than all usual ones of its stream."""
-    found = np.empty((2, MOST_UNUSUAL * max(len(offsets) - 1, 1)), np.int64)
+    """(3, n) beginning, end and stream of each pause that is longer than all usual ones of its stream."""
+    found = np.empty((3, MOST_UNUSUAL * max(len(offsets) - 1, 1)), np.int64)
     n = 0
     for stream in range(len(offsets) - 1):
         low, high = offsets[stream], offsets[stream + 1]
@@ -165,6 +176,7 @@ def _unusual_pauses(offsets: Int, start_ns: Int, end_ns: Int) -> Int:
             if pause[k] > UNUSUAL * usual:
                 found[1, n] = start_ns[low + k + 1]
                 found[0, n] = found[1, n] - np.int64(pause[k])
+                found[2, n] = stream
                 n += 1
     return found[:, :n].copy()
 

@@ -90,3 +90,22 @@ def test_an_evaluation_is_not_filled() -> None:
     """Gradients rest while activations go on: whoever sends both was seen."""
     streams = seen(train(replace(WORKLOAD, evaluations=(8, 16))), 0.0)
     assert fill_outages(streams, COHERENCE) is streams
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_other_work_behind_a_pause_of_a_larger_job_is_not_filled(seed: int) -> None:
+    """What its streams did not send is no loss that they agree on; those of the larger job only paused."""
+    large = train(replace(WORKLOAD, pauses={10: 2.0}))
+    own = Workload(Grid(tp=1, dp=4, pp=2), gpus=2, iterations=COUNT, pauses={10: 2.0}, placement=tuple(range(16, 24)))
+    small = train(own)
+    feed = flows([large, small], Feed())
+    frame = feed.frame
+    behind = np.flatnonzero(
+        np.isin(frame["src_addr"], [feed.addresses.index(address(n)) for n in own.placement or ()])
+        & (frame["time_flow_start_ns"] > EPOCH_NS + int(small.ends_ns[10]))
+    )
+    connection, number = np.unique(frame["dst_qp"][behind], return_inverse=True)
+    skipped = np.random.default_rng(seed).integers(0, 9, len(connection))
+    missed = np.concatenate([behind[number == n][: skipped[n]] for n in range(len(connection))])
+    streams = build_streams(Flows(frame.take(np.setdiff1d(np.arange(len(frame)), missed)), feed.addresses))
+    assert fill_outages(streams, COHERENCE) is streams
