@@ -14,12 +14,7 @@ from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts, share_all_hosts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries, stops_where_begun
-from reconstruct.jobs.job_fragments import (
-    ON_BEAT,
-    align_to_iteration,
-    connected,
-    without_hubs,
-)
+from reconstruct.jobs.job_fragments import ON_BEAT, align_to_iteration, connected, without_hubs
 from reconstruct.jobs.model_steps import serves_model
 from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.jobs.part_time_streams import part_time_streams
@@ -164,11 +159,11 @@ def find_jobs(
     replaced = watched_for_life(streams, usable)
     streams = replaced.streams
     traffic = _Traffic(streams, large, usable, hosts, ranks, options)
-    rhythmic = _rhythmic(streams, np.flatnonzero(usable & ~hidden), options)
+    rhythmic = _rhythmic(traffic, streams, np.flatnonzero(usable & ~hidden))
     rhythmic = with_successors(replaced, usable & ~hidden, rhythmic)
     runs = _runs(traffic, streams, rhythmic)
     runs = _grown(traffic, runs, _loose(usable, runs))
-    counted, further = _by_count(streams, usable & ~hidden & ~streams.trains, runs, options)
+    counted, further = _by_count(traffic, usable & ~hidden & ~streams.trains, runs)
     later = _runs(traffic, counted, further)
     later = _grown(traffic, later, _loose(usable, [*runs, *later]), runs)
     loose = _loose(usable, [*runs, *later])
@@ -321,34 +316,36 @@ def _cut_again(axes: Streams, job: Job, quantum_bytes: Float) -> Job | None:
     return _job(axes, part) if len(part) >= ON_BEAT * len(own) else None
 
 
-def _rhythmic(streams: Streams, some: Int, options: JobOptions, counted: bool = False) -> CycleTable:
+def _rhythmic(traffic: _Traffic, streams: Streams, some: Int, counted: bool = False) -> CycleTable:
     """Of some streams those with a rhythm, each cut at its own fundamental; rows are `counted`, see `find_periods`."""
-    heard = find_periods(streams, some, options.coherence, counted)
+    heard = find_periods(streams, some, traffic.options.coherence, counted)
     rhythm = np.flatnonzero(heard.coherence > 0)
     heard = StreamPeriods(*(column[rhythm] for column in heard))
-    found = adopt_shared_period(streams, cut_cycles(streams, some[rhythm], heard), some[rhythm], heard)
-    return found if counted else found.take(np.flatnonzero(found.quantum_bytes >= options.smallest_quantum_bytes))
+    found = adopt_shared_period(streams, cut_cycles(streams, some[rhythm], heard), some[rhythm], heard, traffic.hosts)
+    large = found.quantum_bytes >= traffic.options.smallest_quantum_bytes
+    return found if counted else found.take(np.flatnonzero(large))
 
 
-def _by_count(streams: Streams, usable: Bool, runs: list[Job], options: JobOptions) -> tuple[Streams, CycleTable]:
+def _by_count(traffic: _Traffic, usable: Bool, runs: list[Job]) -> tuple[Streams, CycleTable]:
     """Streams with each row counted as one, and those between endpoints of no job that have a rhythm so.
 
     Sequences of varying length leave no bytes that come back where gradients stay inside the hosts, but as many
     messages an iteration.
     """
+    streams = traffic.streams
     taken = np.zeros(len(streams.addresses), np.bool_)
     for job in runs:
         taken[job.endpoints] = True
     some = np.flatnonzero(usable & ~taken[streams.src] & ~taken[streams.dst])
     if not len(some):
-        return streams, _rhythmic(streams, some, options)
+        return streams, _rhythmic(traffic, streams, some)
     counted = replace(streams, bytes=np.ones_like(streams.bytes))
     single = some[are_answered(streams, some)]
     once = np.ones(len(single))
     alone = cut_cycles(counted, single, StreamPeriods(once, once, once))
-    found = joined([alone, _rhythmic(counted, np.setdiff1d(some, single, assume_unique=True), options, counted=True)])
+    found = joined([alone, _rhythmic(traffic, counted, np.setdiff1d(some, single, assume_unique=True), counted=True)])
     cycle_bytes = streams.total_bytes()[found.stream] / found.count
-    return counted, found.take(np.flatnonzero(cycle_bytes >= options.smallest_quantum_bytes))
+    return counted, found.take(np.flatnonzero(cycle_bytes >= traffic.options.smallest_quantum_bytes))
 
 
 def _job(streams: Streams, part: CycleTable) -> Job | None:
