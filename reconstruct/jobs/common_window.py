@@ -10,6 +10,8 @@ from reconstruct.periods.cycles import CycleTable
 
 # A pace is taken from so many cycles at least.
 FEWEST_CYCLES = 5.0
+# A row begins a cycle that is whole cycles behind the first one to this share of a cycle.
+SAME_PLACE = 0.05
 # Two streams are set against one another by fewer, where these are all that was seen of one of them.
 FEWEST_SHARED = 2.0
 
@@ -31,11 +33,20 @@ def compute_common_cycle_time(streams: Streams, part: CycleTable) -> tuple[Float
     if since.min() == since.max() and until.min() == until.max():
         return own
     begin_ns, end_ns = max(since.max(), part.start_ns.min()), min(until.min(), part.end_ns.max())
+    found = compute_cycle_time_within(streams, part, int(begin_ns), int(end_ns))
+    if found is not None:
+        return found
     rows = to_contiguous(streams.start_ns), to_contiguous(streams.bytes)
-    cycles = _cycles_of(part.stream, part.quantum_bytes, streams.offsets, *rows, int(begin_ns), int(end_ns))
-    if cycles.min() < FEWEST_CYCLES:
-        return own[0] * _pace_ratio(streams, part, rows), own[1]
-    return (end_ns - begin_ns) / cycles, float(cycles.min())
+    return own[0] * _pace_ratio(streams, part, rows), own[1]
+
+
+def compute_cycle_time_within(
+    streams: Streams, part: CycleTable, begin_ns: int, end_ns: int
+) -> tuple[Float, float] | None:
+    """(n,) time of a cycle of each stream within a time in ns, and the fewest cycles; None where these are too few."""
+    rows = to_contiguous(streams.start_ns), to_contiguous(streams.bytes)
+    cycle_ns, cycles = _cycles_of(part.stream, part.quantum_bytes, streams.offsets, *rows, begin_ns, end_ns)
+    return (cycle_ns, float(cycles.min())) if cycles.min() >= FEWEST_CYCLES else None
 
 
 def _pace_ratio(streams: Streams, part: CycleTable, rows: tuple[Int, Int]) -> Float:
@@ -58,11 +69,23 @@ def _pace_ratio(streams: Streams, part: CycleTable, rows: tuple[Int, Int]) -> Fl
 @compiled
 def _cycles_of(
     numbers: Int, quantum_bytes: Float, offsets: Int, start_ns: Int, size: Int, begin_ns: int, end_ns: int
-) -> Float:
-    cycles = np.zeros(len(numbers))
+) -> tuple[Float, Float]:
+    """(n,) time of a cycle within a time, from a row to the last one at the same place of the cycle; (n,) cycles."""
+    cycles, cycle_ns = np.zeros(len(numbers)), np.zeros(len(numbers))
     for k in range(len(numbers)):
-        cycles[k] = cycles_within(numbers[k], quantum_bytes[k], offsets, start_ns, size, begin_ns, end_ns)
-    return cycles
+        stream, quantum = numbers[k], quantum_bytes[k]
+        cycles[k] = cycles_within(stream, quantum, offsets, start_ns, size, begin_ns, end_ns)
+        # bursts are few: a window that ends between two of them holds as many cycles as one that ends behind the last
+        cycle_ns[k] = (end_ns - begin_ns) / max(cycles[k], 1.0)
+        first, sent = offsets[stream] + np.searchsorted(start_ns[offsets[stream] : offsets[stream + 1]], begin_ns), 0.0
+        for row in range(first, offsets[stream + 1]):
+            if start_ns[row] >= end_ns:
+                break
+            whole = np.rint(sent / quantum)
+            if whole > 0 and abs(sent / quantum - whole) <= SAME_PLACE:
+                cycle_ns[k] = (start_ns[row] - start_ns[first]) / whole
+            sent += size[row]
+    return cycle_ns, cycles
 
 
 @compiled

@@ -11,7 +11,12 @@ import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
-from reconstruct.jobs.common_window import FEWEST_SHARED, compute_common_cycle_time, cycles_within
+from reconstruct.jobs.common_window import (
+    FEWEST_SHARED,
+    compute_common_cycle_time,
+    compute_cycle_time_within,
+    cycles_within,
+)
 from reconstruct.jobs.microbatch_count import PairedStreams, count_microbatches, pair_streams
 from reconstruct.numeric.ragged_arrays import by_label
 from reconstruct.parallel import parallel_map
@@ -263,11 +268,11 @@ def _beat(streams: Streams, part: CycleTable) -> tuple[Float, float, float, Bool
         return part.cycle_ns, float(part.cycle_ns[0]), float(part.count[0]), np.zeros(len(part), np.bool_)
     cycle_ns, fewest = compute_common_cycle_time(streams, part)
     rare_ns, share = _beat_ns(cycle_ns, fewest)
-    if share < ON_BEAT:  # see `_belong`
-        by_count_ns = (part.end_ns.max() - part.start_ns.min()) / part.count
-        again_ns, more = _beat_ns(by_count_ns, fewest)
-        if more >= ON_BEAT:
-            cycle_ns, rare_ns = by_count_ns, again_ns
+    if share < ON_BEAT:  # see `_belong`: the first iterations may be slow, which only some streams were there to see
+        common = compute_cycle_time_within(streams, part, int(part.start_ns.max()), int(part.end_ns.min()))
+        again_ns, more = _beat_ns(*common) if common is not None else (rare_ns, share)
+        if common is not None and more >= ON_BEAT:
+            (cycle_ns, fewest), rare_ns = common, again_ns
     beat_ns = _without_stalls(streams, part, cycle_ns, rare_ns)
     return cycle_ns, beat_ns, fewest, (part.count < OFTEN) & (beat_ns < rare_ns)
 
