@@ -19,6 +19,8 @@ TOGETHER_SHARE = 0.01
 SAME_KIND_SHARE = 0.03
 # Lengths of pauses are counted in half octaves of a nanosecond, up to eighteen minutes.
 BINS_AN_OCTAVE, BINS = 2, 80
+# Pauses of one kind lie within so many octaves; where steps of a collective are another, they are shorter by as much.
+SAME_KIND_OCTAVES = 2
 # A kind of pause comes back in most iterations; lengths met less often than the second share lie between kinds.
 RECURS, SPARSE = 0.5, 0.1
 
@@ -130,12 +132,15 @@ def _longest_inside(offsets: Int, length: Int, size: Int, pause: Int, iteration:
     mean = np.add.reduceat(np.maximum(length, 1), offsets[:-1]) / rows
     kind = alike(np.add.reduceat(size, offsets[:-1]).astype(np.float64))
     count = np.zeros((int(kind.max()) + 1, BINS), np.int64)
+    nearly = np.zeros(len(count), np.int64)
     floor = np.maximum(STEP_LENGTHS * mean, least)
-    _count_pauses(offsets, pause, iteration, kind, floor, count)
+    _count_pauses(offsets, pause, iteration, kind, floor, count, nearly)
     often = np.bincount(kind) * max(int(iteration.max()), 1)
     shortest = np.full(len(count), np.inf)
     np.minimum.at(shortest, kind, floor)
-    limit = np.array([_between_kinds(c / n, f) for c, n, f in zip(count, often, shortest, strict=True)])
+    limit = np.array(
+        [_between_kinds(c / n, m / n, f) for c, m, n, f in zip(count, nearly, often, shortest, strict=True)]
+    )
     return np.asarray(np.maximum(limit[kind], least), np.float64)
 
 
@@ -149,26 +154,41 @@ def alike(value: Float) -> Int:
 
 
 @compiled
-def _count_pauses(offsets: Int, pause: Int, iteration: Int, kind: Int, floor_ns: Float, count: Int) -> None:
-    """Pauses inside iterations above each stream's floor, by kind of stream and length."""
+def _count_pauses(
+    offsets: Int, pause: Int, iteration: Int, kind: Int, floor_ns: Float, count: Int, nearly: Int
+) -> None:
+    """Pauses inside iterations by kind of stream: above each stream's floor by length, and those not far below it."""
     for s in range(len(offsets) - 1):
         for r in range(offsets[s] + 1, offsets[s + 1]):
-            if iteration[r] == iteration[r - 1] and pause[r] > floor_ns[s]:
+            if iteration[r] != iteration[r - 1]:
+                continue
+            if pause[r] > floor_ns[s]:
                 at = int(BINS_AN_OCTAVE * np.log2(float(pause[r])))
                 count[kind[s], min(at, BINS - 1)] += 1
+            elif pause[r] * 2.0**SAME_KIND_OCTAVES > floor_ns[s]:
+                nearly[kind[s]] += 1
 
 
-def _between_kinds(often: Float, floor_ns: float) -> float:
-    """The length that parts messages: the middle of the widest range of lengths that pauses hardly ever have.
+def _between_kinds(often: Float, nearly: float, floor_ns: float) -> float:
+    """The length that parts messages.
+
+    Where steps of a collective do not pause for nearly as long as the floor, and the shortest pauses above it are of
+    one kind, these part messages: exchanges of experts wait for layers, and for longer between passes. Elsewhere it is
+    in the middle of the widest range of lengths that pauses hardly ever have.
 
     Args:
-        often: (BINS,) pauses of each length an iteration and stream.
-        floor_ns: shorter ones were not counted.
+        often: (BINS,) pauses of each length above the floor, an iteration and stream.
+        nearly: pauses not far below it, likewise.
+        floor_ns: shorter ones part no messages.
     """
     above = np.cumsum(often[::-1])[::-1]
     if above[0] < RECURS:
         return float("inf")
     low = int(BINS_AN_OCTAVE * np.log2(max(floor_ns, 1.0)))
+    shortest = int(np.argmax(often >= SPARSE))
+    kind = often[shortest : shortest + SAME_KIND_OCTAVES * BINS_AN_OCTAVE + 1]
+    if nearly < SPARSE and (kind < SPARSE).any() and kind[: int(np.argmax(kind < SPARSE))].sum() >= RECURS:
+        return float(np.sqrt(floor_ns * max(floor_ns, 2.0 ** (shortest / BINS_AN_OCTAVE))))
     best, width = floor_ns, 0
     run = 0
     for at in range(min(low, BINS - 1), BINS):

@@ -11,7 +11,7 @@ from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.periods.cycles import data_rows
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.transfers import transfers
-from tests.workloads.feed import Feed, flows
+from tests.workloads.feed import Feed, Message, flows
 from tests.workloads.grid import Grid
 from tests.workloads.training import GRADIENT, Fault, Workload, train
 
@@ -68,3 +68,33 @@ def test_pieces_of_a_message_are_one_message() -> None:
     table = transfers(rows, job)
     assert (table["messages"] == 1).all()
     assert 2 * len(table) < len(data_rows(rows, job.members)[1])
+
+
+# Pauses of expert exchanges: between layers forward, then between layers backward, and what passes and steps take.
+EXCHANGES_MS = np.array([*[19.5] * 7, 214.0, *[39.0] * 3, 137.0, *[39.0] * 3, 35.0])
+
+
+def exchanges(message_ms: float) -> Message:
+    """Four endpoints that each send to all others at once, 20 times over."""
+    count, times = 20 * len(EXCHANGES_MS), (EXCHANGES_MS + message_ms) * 1e6
+    begin_ns = np.concatenate([[0], np.cumsum(np.tile(times, 20))[:-1]])
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    start_ns = np.tile(begin_ns, len(pairs)).astype(np.int64)
+    return Message(
+        src=np.repeat([a for a, _ in pairs], count),
+        dst=np.repeat([b for _, b in pairs], count),
+        start_ns=start_ns,
+        end_ns=start_ns + round(message_ms * 1e6),
+        bytes=np.full(len(start_ns), 33_915_392),
+        connection=np.repeat(np.arange(len(pairs)), count),
+    )
+
+
+@pytest.mark.parametrize("message_ms", [1.0, 4.0])
+def test_messages_without_steps_are_parted_by_the_shortest_of_their_pauses(message_ms: float) -> None:
+    """Whatever longer ones there are: exchanges of experts wait for layers, for passes and for other stages."""
+    rows = build_streams(flows([], Feed(), [exchanges(message_ms)]))
+    (job,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    table = transfers(rows, job)
+    each = np.bincount(table["iteration"][table["iteration"] > 0])[1:-1]
+    assert (each == len(EXCHANGES_MS) * len(rows)).all()
