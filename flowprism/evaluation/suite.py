@@ -24,10 +24,9 @@ from flowprism.evaluation.cases.links import WATCHED, links
 from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
 from flowprism.evaluation.cases.sampled import FAINT_KINDS, RATES, faint, sampled
 from flowprism.evaluation.cases.sampled import KINDS as CELLS_A_RATE
+from flowprism.evaluation.cases.several_faults import PAIRS, crowded, two_faults
 from flowprism.evaluation.cases.thinned_records import COMPLETE, Thinning, restrict_truth, thin_records
 from flowprism.evaluation.cases.training import TRAININGS
-from flowprism.evaluation.cases.two_faults import KINDS as PAIRS
-from flowprism.evaluation.cases.two_faults import two_faults
 from flowprism.evaluation.cases.uneven import TRAININGS as UNEVEN
 from flowprism.evaluation.cases.uneven import uneven
 from flowprism.inputs.inventory_file import load_inventory
@@ -162,6 +161,7 @@ ON_REQUEST: dict[str, Family] = {
         drawn_as="faults", thinning=Thinning(away_iterations=3.3, away_ratio=0.5),
     ),
     "two-faults": Family("two faults at once in one job", two_faults, len(PAIRS), 20, 4, (0, 1)),
+    "crowded": Family("tens of jobs at once, every fourth with a fault", crowded, 1, 60, 12, (0,)),
     "uneven": Family("uneven sequence lengths and experts", uneven, len(UNEVEN), 15, 2, (0, 5)),
 }  # fmt: skip
 

@@ -80,6 +80,25 @@ def test_single_iterations_of_uneven_experts_blame_no_machine(tmp_path: Path) ->
     assert ([fault.alone for fault in found.faults], found.false) == ([True], 0)
 
 
+def test_jobs_of_a_crowd_are_on_hosts_of_their_own() -> None:
+    """Two dozen and more, each fault on the job that it names."""
+    for number in range(3):
+        made = build_scenario(CaseName("crowded", number))
+        gpus = np.concatenate([job.attempts[0].gpus for job in made.jobs])
+        assert 24 <= len(made.jobs) <= 40
+        assert len(np.unique(gpus)) == len(gpus)
+        assert all(fault.rank < made.jobs[fault.job].plan.world for fault in made.faults)
+
+
+@pytest.mark.slow
+def test_jobs_of_a_crowd_are_told_apart(tmp_path: Path) -> None:
+    """Jobs of one model took each other's cycles, and their experts were taken for gradients of 32 replicas."""
+    files = write_case_files(CaseName("crowded", 1), tmp_path)
+    found, _ = outcome(analyze_case(files), Truth.model_validate_json(files.truth.read_bytes()))
+    assert (found.jobs_exact, found.layouts_wrong, found.false) == (True, 0, 0)
+    assert all(fault.in_set for fault in found.faults)
+
+
 def test_sizes_are_spread() -> None:
     """From 16 GPUs to 256."""
     worlds = [build_scenario(case).jobs[0].plan.world for case in list_cases("full", ["layouts"])]
