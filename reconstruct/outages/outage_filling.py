@@ -12,8 +12,11 @@ from datamodel.durations import SECOND_NS
 from datamodel.reconstructed.streams import ROW_COLUMNS, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.ragged_arrays import with_room
-from reconstruct.outages.lost_cycles import LostCycles, find_lost_cycles
+from reconstruct.outages.lost_cycles import BEYOND_SEEN, LostCycles, find_lost_cycles
 from reconstruct.outages.silences import find_silences
+
+# Of the streams, so many lost what fits into the time of an outage; of others the cycle was estimated wrongly.
+ALL_FIT = 0.9
 
 
 def fill_outages(streams: Streams, coherence: float) -> Streams:
@@ -31,8 +34,9 @@ def fill_outages(streams: Streams, coherence: float) -> Streams:
         some = find_lost_cycles(streams, silence, coherence)
         behind = streams.offsets[some.stream] + some.row
         fresh = np.flatnonzero(~np.isin(behind, taken))
-        if len(fresh):
-            lost.append((silence, LostCycles(*(column[fresh] for column in some))))
+        some = LostCycles(*(column[fresh] for column in some))
+        if len(fresh) and _fit_together(streams, some):
+            lost.append((silence, some))
             taken = np.concatenate([taken, behind])
     # what lies behind is put back first, so that rows before it keep their numbers
     for _, some in sorted(lost, key=lambda one: one[0].start_ns, reverse=True):
@@ -53,12 +57,28 @@ def _utc(time_ns: int) -> str:
     return f"{datetime.fromtimestamp(time_ns // SECOND_NS, UTC):%H:%M:%S}"
 
 
-def _filled(streams: Streams, lost: LostCycles) -> Streams:
+def _fit_together(streams: Streams, lost: LostCycles) -> bool:
+    """Whether what nearly all streams lost fits into the time in which they are all silent: one was away for all.
+
+    A stream that is silent for longer sent nothing at first, or at last. What was lost took, from the beginning of its
+    first message to that of its last, what it takes in the cycle before.
+    """
+    row = streams.offsets[lost.stream] + lost.row
+    away_ns = int(streams.start_ns[row + 1].min() - streams.end_ns[row].max())
+    *_, lasts_ns = _copied(streams, lost)
+    return bool(np.mean(lasts_ns <= (1 + BEYOND_SEEN) * away_ns) >= ALL_FIT)
+
+
+def _copied(streams: Streams, lost: LostCycles) -> tuple[Int, Int, Int, Int, Int, Int]:
+    """See `_copies`."""
     columns = to_contiguous(streams.start_ns), to_contiguous(streams.end_ns), to_contiguous(streams.bytes)
     row = streams.offsets[lost.stream] + lost.row
-    like, counts, start_ns, end_ns, size = _copies(
-        lost.stream, row, lost.bytes, lost.cycle_bytes, streams.offsets, *columns
-    )
+    return _copies(lost.stream, row, lost.bytes, lost.cycle_bytes, streams.offsets, *columns)
+
+
+def _filled(streams: Streams, lost: LostCycles) -> Streams:
+    row = streams.offsets[lost.stream] + lost.row
+    like, counts, start_ns, end_ns, size, _ = _copied(streams, lost)
     behind = np.repeat(row + 1, counts)
     fresh = {name: getattr(streams, name)[like] for name in ROW_COLUMNS}
     fresh |= {"start_ns": start_ns, "end_ns": end_ns, "bytes": size}
@@ -80,13 +100,14 @@ def _filled(streams: Streams, lost: LostCycles) -> Streams:
 @compiled
 def _copies(
     stream: Int, row: Int, lost_bytes: Int, cycle_bytes: Int, offsets: Int, start_ns: Int, end_ns: Int, size: Int
-) -> tuple[Int, Int, Int, Int, Int]:
+) -> tuple[Int, Int, Int, Int, Int, Int]:
     """Rows of the cycle before each silence, over and over until all that was lost is there, spread over the silence.
 
     Returns:
-        Which row each is like, (streams,) how many of each stream, beginning, end and bytes of each.
+        Which row each is like, (streams,) how many of each stream, beginning, end and bytes of each; (streams,) how
+        long it takes, in the cycle before, from the beginning of the first to that of the last.
     """
-    like, counts = np.empty(64, np.int64), np.zeros(len(stream), np.int64)
+    like, counts, lasts = np.empty(64, np.int64), np.zeros(len(stream), np.int64), np.zeros(len(stream), np.int64)
     begin, end, volume = like.copy(), like.copy(), like.copy()
     n = 0
     for k in range(len(stream)):
@@ -110,8 +131,9 @@ def _copies(
         # the row behind the silence begins where the one that follows in the cycle would
         whole_ns = max(start_ns[at] - begun_ns + turn * cycle_ns, 1)
         scale = max(start_ns[row[k] + 1] - done_ns, 0) / whole_ns
+        lasts[k] = np.max(begin[low:n]) - np.min(begin[low:n])
         for m in range(low, n):
             begin[m] = done_ns + np.int64(begin[m] * scale)
             end[m] = done_ns + np.int64(end[m] * scale)
         counts[k] = n - low
-    return like[:n].copy(), counts, begin[:n].copy(), end[:n].copy(), volume[:n].copy()
+    return like[:n].copy(), counts, begin[:n].copy(), end[:n].copy(), volume[:n].copy(), lasts

@@ -32,8 +32,8 @@ class SharedSilence(NamedTuple):
 
     Attributes:
         start_ns: when what the unusual pauses of most streams have in common begins.
-        stream: (n,) streams that sent before and after, and nothing between; those that endpoints join to one whose
-            pause is unusual.
+        stream: (n,) streams that sent before and after, and nothing between; where not all streams are silent, those
+            that endpoints join to one whose pause is unusual.
         row: (n,) the last row of each before it.
         going_on: (m,) streams that sent all the while, at least as often as once.
     """

@@ -109,3 +109,16 @@ def test_other_work_behind_a_pause_of_a_larger_job_is_not_filled(seed: int) -> N
     missed = np.concatenate([behind[number == n][: skipped[n]] for n in range(len(connection))])
     streams = build_streams(Flows(frame.take(np.setdiff1d(np.arange(len(frame)), missed)), feed.addresses))
     assert fill_outages(streams, COHERENCE) is streams
+
+
+def test_losses_that_do_not_fit_into_a_common_time_are_not_filled(training: Training) -> None:
+    """Whoever was away missed all senders at once, not each for one and a half iterations of its own."""
+    feed = flows([training], Feed())
+    end_ns, missed = feed.frame["time_flow_end_ns"], np.zeros(len(feed.frame), np.bool_)
+    gone_ns, back_ns = away_span_ns(training, 1.5)
+    for n in range(16):
+        later_ns = n * (back_ns - gone_ns) // 18
+        own = feed.frame["src_addr"] == feed.addresses.index(address(n))
+        missed |= own & (end_ns >= gone_ns + later_ns) & (end_ns < back_ns + later_ns)
+    streams = build_streams(Flows(feed.frame.take(np.flatnonzero(~missed)), feed.addresses))
+    assert fill_outages(streams, COHERENCE) is streams
