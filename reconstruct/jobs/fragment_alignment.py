@@ -94,8 +94,10 @@ def tie(
 
 
 @compiled
-def in_lockstep(a: Int, b: Int, reach: float, same_hosts: bool = False) -> bool:
+def in_lockstep(a: Int, b: Int, reach: float, same_hosts: bool = False, one_pace: bool = False) -> bool:
     """Whether two sequences of edges are tied to one another; rather so if they are of parts on the same hosts.
+
+    Only those that show `one_pace` are, where that is asked for: a short stretch of independent ones stays close, too.
 
     Two independent jobs of one period drift apart like a random walk; ranks of one job wait for one another. Tied
     sequences keep their distance but for one step (a fault moves the stages of a job against one another once), or
@@ -112,9 +114,19 @@ def in_lockstep(a: Int, b: Int, reach: float, same_hosts: bool = False) -> bool:
             continue
         left, right = a[skip : skip + n].astype(np.float64), b[skip_other : skip_other + n].astype(np.float64)
         apart, cycle = abs(_percentile(left - right, 0.5)), _percentile(np.diff(left), 0.5)
-        if apart < LONGER * cycle and is_synchronized(left, right, reach, same_hosts):
+        if apart >= LONGER * cycle or (one_pace and not _keep_one_pace(left, right)):
+            continue
+        if is_synchronized(left, right, reach, same_hosts):
             return True
     return False
+
+
+@compiled
+def _keep_one_pace(a: Float, b: Float) -> bool:
+    """Whether two sequences drift apart by far less than independent ones, or lengthen and shorten together."""
+    distance = a - b
+    wandered = np.max(distance) - np.min(distance)
+    return bool(wandered <= NARROWEST_WALK * _walk(a, b) or _correlation(np.diff(a), np.diff(b)) > SAME_PACE)
 
 
 @compiled
@@ -149,11 +161,13 @@ def in_lockstep_beside_outages(a: Int, b: Int, outages_ns: Int, reach: float) ->
     for k in range(len(outages_ns) + 1):
         until_ns = outages_ns[k, 0] if k < len(outages_ns) else np.iinfo(np.int64).max
         one, other = within(a, since_ns, until_ns), within(b, since_ns, until_ns)
+        if k > 0:  # the iteration in which the exporter came back ends at either moment
+            one, other = one[1:], other[1:]
         if min(len(one), len(other)) >= FEWEST_CYCLES:
-            if not in_lockstep(one, other, reach):
+            if not in_lockstep(one, other, reach, False, True):
                 return False
             compared += len(one)
-        since_ns = outages_ns[k, 1] if k < len(outages_ns) else until_ns
+        since_ns = max(since_ns, outages_ns[k, 1]) if k < len(outages_ns) else until_ns
     return len(outages_ns) > 0 and 2 * compared > len(a)
 
 

@@ -134,6 +134,29 @@ def test_an_exporters_absence_may_move_the_edges_of_a_part_that_meets(
     assert root.tolist() == [0, label]
 
 
+def test_jobs_that_share_hosts_stay_apart_where_an_exporter_was_away() -> None:
+    """Twenty iterations on either side of its absence are too few to tell random walks from noise by their reach."""
+    tied = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        parts = [edges(random, 40, 0.01).astype(np.int64) for _ in range(2)]
+        outages_ns, root = np.array([[parts[0][19] + 1, parts[0][20]]]), np.arange(2)
+        offsets, watch_ns = np.array([0, 40, 80]), np.array([[0, 10**12]] * 2)
+        tie(
+            np.array([[0, 1]]),
+            offsets,
+            np.concatenate(parts),
+            watch_ns,
+            outages_ns,
+            REACH,
+            True,
+            np.array([False]),
+            root,
+        )
+        tied += int(root[1] == 0)
+    assert tied <= 5
+
+
 def test_pairs_of_one_pace_are_those_that_cannot_drift_apart() -> None:
     """Periods that part by more than an iteration over the window are not compared."""
     sequences = [np.arange(30) * period for period in (1_000_000, 1_010_000, 1_500_000, 2_000_000)]
