@@ -15,7 +15,7 @@ from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
 # Streams whose bytes in the whole window differ by less than this share are members of one collective, or of replicas.
 AS_MUCH = 1e-4
 # Rails of one job meet inside hosts alone. Where these are unknown: they take as long for each of these parts of their
-# bytes, to this share of their life. Jobs at paces of their own seldom do.
+# bytes, to this share of their life. So do jobs of like paces now and then.
 IN_STEP_SHARE, PARTS_SENT = 0.001, (0.25, 0.5, 0.75)
 # Their cycle is one on which half of them agree to this share; one that is longer by more than this is a multiple.
 AGREED_SHARE = 0.01
@@ -77,7 +77,8 @@ def _parts(streams: Streams, numbers: Int, total: Int, hosts: Sequence[str | Non
     names = {name: codes + n for n, name in enumerate(dict.fromkeys(hosts or ()))}
     host = np.array([-1 if name is None else names[name] for name in hosts or [None] * codes], np.int64)
     own = host[src]
-    own[own < 0] = (codes + len(names) + _in_step(streams, numbers, total))[own < 0]
+    if (own < 0).any():
+        own[own < 0] = (codes + len(names) + _in_step(streams, numbers, total))[own < 0]
     there = np.where(host[dst] < 0, dst, host[dst])
     graph = coo_array(
         (np.ones(3 * len(numbers), np.int8), (np.concatenate([src] * 3), np.concatenate([dst, own, there]))),
