@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 
 from datamodel.reports.findings import Event, Finding
@@ -39,14 +38,17 @@ def saved_progress(
     past = sorted((one for one in events if one.start_ns <= now_ns), key=lambda one: (_end_ns(one), one.start_ns))
     saves = [one for one in past if one.kind == "checkpoint"]
     begun = [_end_ns(one) for one in past if one.kind == "start" or loses_progress(one)]
-    stops = [(one.start_ns, _end_ns(one)) for one in past if one.kind in PAUSES or one.change is not None]
+    stops = sorted((one.start_ns, _end_ns(one)) for one in past if one.kind in PAUSES or one.change is not None)
 
     def work_s(start_ns: int, end_ns: int) -> float:
         """From a checkpoint, or from when the job last began after it, at the usual pace."""
         begin_ns = max([start_ns, *(time for time in begun if time <= end_ns)])
-        cuts = [(begin_ns, begin_ns), *(one for one in stops if begin_ns < one[1] <= end_ns), (end_ns, end_ns)]
-        running = [(before[1], after[0]) for before, after in pairwise(cuts) if before[1] < after[0]]
-        return sum(_at_usual_pace(since, until, slowed) for since, until in running) / 1e9
+        work_ns, at_ns = 0.0, begin_ns
+        for stop_ns, goes_on_ns in [*stops, (end_ns, end_ns)]:
+            if at_ns < min(stop_ns, end_ns):
+                work_ns += _at_usual_pace(at_ns, min(stop_ns, end_ns), slowed)
+            at_ns = max(at_ns, goes_on_ns)  # pauses of two windows may overlap
+        return work_ns / 1e9
 
     # a job begins at a checkpoint, so the time from there to the next one is whole
     origins = [min(begun, default=None), *map(_end_ns, saves)]

@@ -164,6 +164,14 @@ def test_pauses_and_slow_times_do_less() -> None:
     assert found.checkpoint_in_s == 120  # 60 s of work at half the pace
 
 
+def test_pauses_that_overlap_or_go_on_count_once() -> None:
+    """Two windows may store one pause each, one of which holds the other; what still pauses does no work."""
+    nested = [event("checkpoint", 0, 0), event("evaluation", 100, 200), event("evaluation", 150, 160)]
+    assert saved_progress(nested, (), 0, at_ns(300), 1.0).lost_s == 200
+    lasting = [event("checkpoint", 0, 0), event("evaluation", 100, 400)]
+    assert saved_progress(lasting, (), 0, at_ns(300), 1.0).lost_s == 100
+
+
 def test_a_restart_begins_again_from_the_checkpoint() -> None:
     """What was lost is not lost again, and the checkpoint after it is as far from the one before as ever."""
     past = [
