@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class _Uplinks:
         ends_here: (switches,) NICs, which nothing passes through.
         place: address -> the switch that it is behind.
         door: (switch, interface) -> direction.
+        routes: leaves -> `_routes` to them: NICs behind the same ones share these.
     """
 
     tail: Int
@@ -58,6 +59,7 @@ class _Uplinks:
     ends_here: Bool
     place: Mapping[str, int]
     door: Mapping[tuple[str, int | None], int]
+    routes: dict[tuple[int, ...], list[tuple[Int, Int]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, inventory: Inventory) -> _Uplinks:
@@ -97,31 +99,42 @@ class _Uplinks:
 
     def _spread(self, load: Float, dst: int, sent: Mapping[int, float]) -> None:
         """Add what is sent to one switch to the load of the cables by which it may come, evenly at each switch."""
-        far, steps = self._distances(dst)
         left = np.zeros(len(self.ends_here))
         left[list(sent)] = list(sent.values())
-        for distance in range(steps, 0, -1):
-            taken = np.flatnonzero((far[self.tail] == distance) & (far[self.head] == distance - 1))
-            taken = taken[self._is_open(taken, dst)]
-            ways = np.bincount(self.tail[taken], minlength=len(left))
-            share = left[self.tail[taken]] / ways[self.tail[taken]]
+        for nearer, ways in self._steps(dst):
+            some = left[self.tail[nearer]] > 0
+            taken = nearer[some]
+            share = left[self.tail[taken]] / ways[some]
             load[taken] += share
             np.add.at(left, self.head[taken], share)
 
-    def _distances(self, dst: int) -> tuple[Int, int]:
-        """(switches,) cables to one, and the most of them."""
-        far = np.full(len(self.ends_here), _FAR)
-        far[dst] = distance = 0
-        while True:
-            near = np.flatnonzero((far[self.head] == distance) & (far[self.tail] == _FAR))
-            near = near[self._is_open(near, dst)]
-            if not len(near):
-                return far, distance
-            distance += 1
-            far[self.tail[near]] = distance
+    def _steps(self, dst: int) -> list[tuple[Int, Int]]:
+        """Directions that lead nearer to a switch, the farthest first, and how many of them leave the same switch."""
+        if not self.ends_here[dst]:
+            return self._routes((dst,))
+        last = np.flatnonzero((self.head == dst) & ~self.ends_here[self.tail])
+        return [*self._routes(tuple(np.unique(self.tail[last]).tolist())), (last, _alternatives(self.tail[last]))]
 
-    def _is_open(self, directions: Int, dst: int) -> Bool:
-        return np.asarray(~self.ends_here[self.head[directions]] | (self.head[directions] == dst))
+    def _routes(self, ends: tuple[int, ...]) -> list[tuple[Int, Int]]:
+        """Those that lead nearer to any of some switches."""
+        if ends not in self.routes:
+            far, found = np.full(len(self.ends_here), _FAR), list[tuple[Int, Int]]()
+            far[list(ends)] = distance = 0
+            open_to_all = ~self.ends_here[self.head]
+            while True:
+                near = np.flatnonzero(open_to_all & (far[self.head] == distance) & (far[self.tail] > distance))
+                if not len(near):
+                    break
+                distance += 1
+                far[self.tail[near]] = distance
+                found.append((near, _alternatives(self.tail[near])))
+            self.routes[ends] = found[::-1]
+        return self.routes[ends]
+
+
+def _alternatives(tail: Int) -> Int:
+    """(directions,) how many of some leave the same switch as each."""
+    return np.asarray(np.bincount(tail)[tail] if len(tail) else tail, np.int64)
 
 
 def _behind(nic: Endpoint) -> dict[str, str]:
