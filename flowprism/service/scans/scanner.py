@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from datamodel.errors import FlowprismError, StorageError
 from datamodel.reports.eviction import EvictionAdvice
@@ -47,12 +47,19 @@ class Scanner:
         database: where results go.
         leases: of this replica.
         tally: what it has done.
+        stores: what advice in alerts is read from, as that of pages.
     """
 
     settings: Settings
     database: Database
     leases: Leases
     tally: Tally
+    stores: Stores = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read from where pages read."""
+        kept = self.settings.store
+        self.stores = Stores(self.database, kept.flow_lake, kept.analysis_lake, self.settings)
 
     def look(self) -> int:
         """Make all scans that are due now and are not another replica's, the oldest window first; how many.
@@ -121,8 +128,7 @@ class Scanner:
 
     def _advise(self, incident: Incident, tenant: str | None) -> EvictionAdvice | None:
         """What its page says, to those who see this tenant: alerts of a tenant's job name no hosts of others."""
-        stores = Stores(self.database, settings=self.settings)
-        return eviction_advice(stores, Viewer("alerts", "viewer", tenant), incident.seen_ns, incident)
+        return eviction_advice(self.stores, Viewer("alerts", "viewer", tenant), incident.seen_ns, incident)
 
     def _looked(self, window: Window) -> WindowResult:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -15,9 +16,13 @@ from datamodel.reports.findings import Event, Membership, Subject
 from datamodel.reports.path_plan import FollowedPlan, JobPathsState, PathPlan, PlannedConnection, PlanOutcome, Port
 from datamodel.reports.report import Window
 from datamodel.service.incidents import Incident
+from flowprism.service.config.settings import Settings, StoreSettings
 from flowprism.service.queries.incidents.eviction import _only, eviction_advice
 from flowprism.service.queries.incidents.incident_queries import incident
 from flowprism.service.queries.incidents.standby_traffic import carried
+from flowprism.service.scans.leases import Leases
+from flowprism.service.scans.scanner import Scanner
+from flowprism.service.scans.scanner_stats import Tally
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert
@@ -270,3 +275,10 @@ def test_where_the_lake_of_analyses_is_broken_standbys_are_chosen_all_the_same(o
 def leaves(host: Host) -> set[str | None]:
     """Switches that a host is plugged into."""
     return {port.switch for nic in host.endpoints for port in nic.attachments}
+
+
+def test_alerts_are_advised_from_what_pages_read(own_demo: Stores) -> None:
+    """Without the lakes no uplink would seem to carry anything, and another standby would be named."""
+    settings = Settings(store=StoreSettings(flows="flows", analyses=own_demo.analyses))
+    made = Scanner(settings, own_demo.database, Leases(own_demo.database, "one", 3.0), Tally())
+    assert made.stores == replace(own_demo, flows="flows")
