@@ -21,6 +21,7 @@ RUNNING = frozenset({"RUNNING", "COMPLETING"})
 NOT_RUNNING = "Slurm jobs that do not run"
 NO_NODES = "Slurm jobs without nodes"
 NO_ZONE = "start times without a time zone (SLURM_TIME_FORMAT=%s has one)"
+_YEAR_10000_S = 253_402_300_800  # later times are none that Slurm plans
 _ENDLESS = 0xFFFFFFFE  # minutes: NO_VAL and INFINITE of slurm.h
 _NAME = re.compile(r"JobName=(.*?)(?=\s+UserId=|\s*$)", re.MULTILINE)
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z][\w:/-]*)=(\S*)")
@@ -51,7 +52,7 @@ def from_json(document: Mapping[str, Any]) -> InventoryListing:
                 id=str(job["job_id"]),
                 tenant=job.get("account") or None,
                 nodes=(),
-                start=datetime.fromtimestamp(start, UTC) if start else None,
+                start=_time(start),
                 end=_planned_end(job),
             ),
         )
@@ -68,7 +69,7 @@ def from_text(text: str) -> InventoryListing:
     for block in _blocks(text):
         fields = dict(_FIELD.findall(block))
         name, start = _NAME.search(block), fields.get("StartTime", "")
-        if start and not start.isdigit() and start not in {"Unknown", "N/A"}:
+        if start and not start.isdecimal() and start not in {"Unknown", "N/A"}:
             found.left_out[NO_ZONE] += 1
         account, nodes, end = fields.get("Account", ""), fields.get("NodeList", ""), fields.get("EndTime", "")
         job = RunningJob(
@@ -76,8 +77,8 @@ def from_text(text: str) -> InventoryListing:
             id=fields["JobId"],
             tenant=None if account in {"", "(null)"} else account,
             nodes=(),
-            start=datetime.fromtimestamp(int(start), UTC) if start.isdigit() else None,
-            end=datetime.fromtimestamp(int(end), UTC) if end.isdigit() else None,
+            start=_time(int(start)) if start.isdecimal() else None,
+            end=_time(int(end)) if end.isdecimal() else None,
         )
         _add(found, {fields.get("JobState", "")}, "" if nodes == "(null)" else nodes, job)
     return found
@@ -106,7 +107,12 @@ def _planned_end(job: Mapping[str, Any]) -> datetime | None:
     """When its time limit ends a job that runs; without one Slurm writes a time that is a year off."""
     limit, end = job.get("time_limit"), _number(job.get("end_time"))
     endless = limit["infinite"] if isinstance(limit, dict) and "infinite" in limit else _number(limit) >= _ENDLESS
-    return datetime.fromtimestamp(end, UTC) if end and not endless else None
+    return None if endless else _time(end)
+
+
+def _time(seconds: int) -> datetime | None:
+    """A time, UTC; none for 0 and for what no calendar has."""
+    return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _YEAR_10000_S else None
 
 
 def _nodes(job: Mapping[str, Any]) -> str:

@@ -100,3 +100,10 @@ def test_nodes_that_cannot_be_read() -> None:
     """Name the job."""
     with pytest.raises(InputError, match=r"job 1: host list"):
         slurm.from_json({"jobs": [slurm_job(1, "a", "gpu[x]")]})
+
+
+@pytest.mark.parametrize("end", ["²", "9" * 15])
+def test_what_is_no_time_is_no_end(end: str) -> None:
+    """A listing that somebody changed still names the job."""
+    found = slurm.from_text(f"JobId=7 JobName=a\n   JobState=RUNNING EndTime={end} NodeList=n1\n").jobs or []
+    assert [(job.name, job.end) for job in found] == [("a", None)]
