@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
+from reconstruct.streams.endpoint_sets import join_endpoints
 
 # Silence longer than so many times the longest pause that a connection made before is its end.
 SILENCE = 3
@@ -89,8 +88,7 @@ def watched_for_life(streams: Streams, usable: Bool) -> ReplacedStreams:
     if not ended.any() or not new.any():
         return ReplacedStreams(streams, none, none)
     size, some = len(streams.addresses), ended | new
-    graph = coo_array((np.ones(int(some.sum())), (streams.src[some], streams.dst[some])), shape=(size, size))
-    part = connected_components(graph, directed=False)[1][streams.src]
+    part = join_endpoints(streams, some)[streams.src]
     never = np.iinfo(np.int64)
     ends_ns, begins_ns = np.full(size, never.max), np.full(size, never.min)
     np.minimum.at(ends_ns, part[ended], end[ended])

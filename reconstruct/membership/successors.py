@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import to_contiguous
@@ -20,6 +18,7 @@ from reconstruct.membership.connection_lives import ReplacedStreams
 from reconstruct.membership.resized_jobs import resized_ring
 from reconstruct.periods.byte_period import StreamPeriods
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
+from reconstruct.streams.endpoint_sets import join_endpoints
 
 # Headers and padding change the bytes of an iteration by less.
 SAME_BYTES = 0.01
@@ -67,9 +66,8 @@ def with_successors(replaced: ReplacedStreams, usable: Bool, rhythmic: CycleTabl
     fresh = np.flatnonzero(replaced.new & usable)
     if not len(fresh) or not replaced.ended[rhythmic.stream].any():
         return rhythmic
-    size, number = len(streams.addresses), np.concatenate([rhythmic.stream, fresh])
-    graph = coo_array((np.ones(len(number)), (streams.src[number], streams.dst[number])), shape=(size, size))
-    part = connected_components(graph, directed=False)[1][streams.src]
+    number = np.concatenate([rhythmic.stream, fresh])
+    part = join_endpoints(streams, number)[streams.src]
     cuts = [_cut(replaced, fresh[part[fresh] == n], _of(part, n, rhythmic)) for n in np.unique(part[fresh]).tolist()]
     kept = ~np.isin(rhythmic.stream, np.concatenate([some.stream for some in cuts]))
     return joined([rhythmic.take(np.flatnonzero(kept)), *cuts])

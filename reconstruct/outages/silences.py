@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from datamodel.reconstructed.streams import Bool, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.periods.byte_period import pauses_ns
+from reconstruct.streams.endpoint_sets import join_endpoints
 
 # Longer than the longest of a stream's usual pauses by this: iterations vary by less, but where something happened.
 UNUSUAL = 1.3
@@ -92,9 +91,7 @@ def _silence(streams: Streams, times: tuple[Int, Int], span: _Span) -> SharedSil
 
 def _of_jobs(streams: Streams, silence: SharedSilence, unusual: Int) -> SharedSilence:
     """The silence without streams that no endpoints join to one with an unusual pause: their jobs lost nothing."""
-    shape = len(streams.addresses), len(streams.addresses)
-    graph = coo_array((np.ones(len(streams), np.int8), (streams.src, streams.dst)), shape=shape)
-    job = connected_components(graph, directed=False)[1][streams.src]
+    job = join_endpoints(streams, np.arange(len(streams)))[streams.src]
     own = np.isin(job[silence.stream], job[unusual])
     return silence._replace(stream=silence.stream[own], row=silence.row[own])
 
