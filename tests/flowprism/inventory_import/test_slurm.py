@@ -104,6 +104,6 @@ def test_nodes_that_cannot_be_read() -> None:
 
 @pytest.mark.parametrize("end", ["²", "9" * 15])
 def test_what_is_no_time_is_no_end(end: str) -> None:
-    """A listing that somebody changed still names the job."""
+    """An edited listing still names the job."""
     found = slurm.from_text(f"JobId=7 JobName=a\n   JobState=RUNNING EndTime={end} NodeList=n1\n").jobs or []
     assert [(job.name, job.end) for job in found] == [("a", None)]
