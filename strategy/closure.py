@@ -13,21 +13,24 @@ Members = tuple[int, ...]
 
 def components(a: Int, b: Int) -> Int:
     """(pairs,) number of the component each pair (a[i], b[i]) is in, by the component's first node."""
-    nodes, index = np.unique(np.concatenate([a, b]), return_inverse=True)
-    if not len(a):
-        return np.zeros(0, np.int64)
-    ends = index.reshape(2, -1)
-    graph = coo_array((np.ones(len(a), np.int8), (ends[0], ends[1])), shape=(len(nodes), len(nodes)))
-    label = connected_components(graph, directed=False)[1]
-    _, first = np.unique(label, return_index=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return np.asarray(rank[label[ends[0]]], np.int64)
+    _, label, first = _labeled(a, b)
+    return label[first]
 
 
 def tied(a: Int, b: Int) -> tuple[Members, ...]:
     """Sets of nodes joined by pairs (a[i], b[i]): members ascending, sets by first member."""
-    number = components(a, b)
-    both = np.unique(np.stack([np.concatenate([number, number]), np.concatenate([a, b])], axis=1), axis=0)
-    parts = np.split(both[:, 1], np.flatnonzero(np.diff(both[:, 0])) + 1) if len(both) else []
-    return tuple(sorted(tuple(p.tolist()) for p in parts))
+    nodes, label, _ = _labeled(a, b)
+    parts = np.split(nodes[np.argsort(label, kind="stable")], np.cumsum(np.bincount(label))[:-1]) if len(nodes) else []
+    return tuple(tuple(part.tolist()) for part in parts)
+
+
+def _labeled(a: Int, b: Int) -> tuple[Int, Int, Int]:
+    """The nodes ascending, number of each one's component by its first node, and (pairs,) place of a[i] among them."""
+    nodes, index = np.unique(np.concatenate([a, b]), return_inverse=True)
+    ends = index[: len(a)], index[len(a) :]
+    graph = coo_array((np.ones(len(a), np.int8), ends), shape=(len(nodes), len(nodes)))
+    label = connected_components(graph, directed=False)[1] if len(a) else np.zeros(0, np.int64)
+    _, first = np.unique(label, return_index=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return nodes, rank[label], ends[0]

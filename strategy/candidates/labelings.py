@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from datamodel.reconstructed.streams import Int
+from strategy.candidates.edge_sets import EdgeSets
 from strategy.candidates.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid, score_pipelines
 from strategy.candidates.role_table import COLLECTIVE_ROLES, KIND, Table, load_role_table, log_likelihood
-from strategy.closure import Members, tied
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.traffic.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
@@ -44,19 +44,11 @@ class _Evidence:
     edges: TrafficEdges
     members: Int
     host: Int
-    seats: Mapping[int, Seat]
+    sets: EdgeSets
     classes: list[EdgeClass]
     table: Table
     options: LayoutOptions
-    closed: dict[bytes, tuple[Members, ...]] = field(default_factory=dict)
     shapes: dict[bytes, dict[str, int]] = field(default_factory=dict)
-
-    def close(self, chosen: Int) -> tuple[Members, ...]:
-        """Sets of endpoints that edges tie together; labelings share most of them."""
-        key = chosen.tobytes()
-        if key not in self.closed:
-            self.closed[key] = tied(self.edges.src[chosen], self.edges.dst[chosen])
-        return self.closed[key]
 
     def weight(self, chosen: Int) -> float:
         """How much a class counts: features of few edges are noisy, and classes depend on one another."""
@@ -84,7 +76,8 @@ def find_labelings(
         seats: where endpoints sit; may be empty.
         options: constants.
     """
-    job = _Evidence(edges, members, host, seats, classify(edges), load_role_table(), options)
+    sets = EdgeSets(edges, seats, options.penalties)
+    job = _Evidence(edges, members, host, sets, classify(edges), load_role_table(), options)
     found: list[Labeling] = []
     for part in _choose_pipelines(job):
         found += _label_rest(job, part)
@@ -235,7 +228,7 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
         kinds = _edges_by_kind(labels)
         reducing = [own for role, own in labels if KIND.get(role) == "dp" and role not in {"param_gather", "tree"}]
         reducing += _double_trees(edges, [own for role, own in labels if role == "tree"])
-        fit = fit_grid(edges, pipelines, kinds, reducing, job.members, job.seats, job.close, options.penalties)
+        fit = fit_grid(job.sets, pipelines, kinds, reducing, job.members)
         odd = sum(fit.sizes[kind] & (fit.sizes[kind] - 1) > 0 for kind in ("cp", "ep"))
         named = np.full(len(edges), "pp", dtype=object)
         for role, own in labels:
@@ -246,7 +239,7 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
                 pipelines=pipelines,
                 fit=fit,
                 log_score=bound + options.odd_size_prior * odd + fit.log_score,
-                pipeline_score=part.gain + score_pipelines(edges, pipelines, job.members, options.penalties),
+                pipeline_score=part.gain + score_pipelines(job.sets, pipelines, job.members),
             )
         )
     return found
@@ -309,6 +302,7 @@ def _best_sums(
     """The best combinations of one choice of each list, by their sum."""
     found: list[tuple[float, list[tuple[str, Int]]]] = [(0.0, [])]
     for options in choices:
-        grown = [(score + more, [*roles, role]) for score, roles in found for more, role in options]
-        found = sorted(grown, key=lambda one: -one[0])[:most]
+        grown = [(score + more, roles, role) for score, roles in found for more, role in options]
+        best = sorted(grown, key=lambda one: -one[0])[:most]
+        found = [(score, [*roles, role]) for score, roles, role in best]
     return found

@@ -127,14 +127,17 @@ def measure_steps(
 
 def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], options: StepOptions) -> float | None:
     """Median distance of replicas, ns; each is compared with the one half the group farther on."""
-    found = []
+    found: list[float] = []
     for group in replicas:
         seen = [e for e in group if e in starts]
         half = len(seen) // 2
-        for n in range(len(seen) if half else 0):
-            away = np.abs(starts[seen[n]] - starts[seen[(n + half) % len(seen)]])
-            if (~np.isnan(away)).sum() >= 2:
-                found.append(float(np.nanmedian(away)))
+        if half:
+            own = np.stack([starts[e] for e in seen])
+            away = np.abs(own - np.roll(own, -half, axis=0))
+            known = (~np.isnan(away)).sum(axis=1)
+            whole = known == away.shape[1]
+            found += np.median(away[whole & (known >= 2)], axis=1).tolist()
+            found += [float(np.nanmedian(row)) for row in away[~whole & (known >= 2)]]
         if len(found) >= options.reference_pairs:
             break
     return float(np.median(found)) if found else None
@@ -147,17 +150,16 @@ def _split(away: Float, size: int, unseen: int, options: StepOptions) -> list[li
     """
     if unseen > 0:
         return _joined_by_distance(np.where(np.isnan(away), np.inf, away), size, (len(away) + unseen) // size, options)
-    left = list(range(len(away)))
-    parts = []
-    while left:
-        own = np.where(np.isnan(away), np.inf, away)[np.ix_(left, left)]
-        np.fill_diagonal(own, -np.inf)
-        order = np.argsort(own, axis=1, kind="stable")[:, :size]
-        width = np.take_along_axis(own, order[:, -1:], axis=1)[:, 0] if size > 1 else np.zeros(len(left))
+    left, parts = np.arange(len(away)), []
+    own = np.where(np.isnan(away), np.inf, away)
+    np.fill_diagonal(own, -np.inf)
+    while len(left) > size > 1:
+        order = np.argsort(own[np.ix_(left, left)], axis=1, kind="stable")[:, :size]
+        width = own[left, left[order[:, -1]]]
         best = order[int(np.argmin(width))]
-        parts.append([left[n] for n in best])
-        left = [e for n, e in enumerate(left) if n not in set(best.tolist())]
-    return parts
+        parts.append(left[best].tolist())
+        left = np.delete(left, best)
+    return parts + [left[n : n + size].tolist() for n in range(0, len(left), size)]
 
 
 def _joined_by_distance(away: Float, size: int, groups: int, options: StepOptions) -> list[list[int]]:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from strategy.candidates import role_table
+from strategy.candidates.edge_sets import EdgeSets
 from strategy.candidates.grid_fit import build_pipelines, fit_grid, score_pipelines
 from strategy.candidates.labelings import Labeling, find_labelings
 from strategy.candidates.role_table import ROLES, load_role_table
-from strategy.closure import tied
 from strategy.options import GridPenalties, LayoutOptions
 from strategy.traffic.class_features import SHAPE, TIMING, measure_shape, to_bins
 from strategy.traffic.edge_classes import classify
@@ -92,7 +92,7 @@ def test_stages_get_gradients_back() -> None:
     returned = table(*(e for n in range(4) for e in both_ways(n, n + 4, 10.0)))
     penalties = GridPenalties()
     scores = [
-        score_pipelines(job, build_pipelines(job, np.arange(len(job))), np.arange(8), penalties)
+        score_pipelines(EdgeSets(job, {}, penalties), build_pipelines(job, np.arange(len(job))), np.arange(8))
         for job in (one_way, returned)
     ]
     assert scores[1] - scores[0] == pytest.approx(-penalties.one_way * penalties.most)
@@ -185,12 +185,19 @@ def test_grid_counts_each_deviation() -> None:
     penalties = GridPenalties()
     chosen = np.arange(len(job))
 
-    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return ((0, 1, 2, 3), (4, 5)) if len(edges) else ()
-
-    fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], np.arange(6), {}, close, penalties)
+    fit = fit_grid(EdgeSets(job, {}, penalties), pipelines, {"dp": chosen}, [chosen], np.arange(6))
     assert fit.sizes["dp"] == 4
     assert fit.log_score == pytest.approx(2 * penalties.odd_group)
+
+
+def test_labelings_share_what_a_set_of_edges_ties_together() -> None:
+    """Sixty-four labelings ask for the same few sets: each is worked out once, for all that ask of it."""
+    job = table(*ring([0, 1, 2, 3], 90.0), *ring([4, 5], 90.0))
+    sets, chosen = EdgeSets(job, {}, GridPenalties()), np.arange(len(job))
+    found = sets.tie(chosen)
+    assert found.groups == ((0, 1, 2, 3), (4, 5))
+    assert (found.usual, found.usually, found.even) == (4, 4, False)
+    assert sets.tie(chosen.copy()) is found
 
 
 @pytest.mark.parametrize(("part", "deviates"), [([0, 1, 2], False), ([0, 1, 2, 3], True)])
@@ -199,11 +206,8 @@ def test_a_class_of_gradients_spans_a_divisor_of_the_ranks_that_share_them(part:
     job, penalties = table(*ring([0, 1, 2, 3, 4, 5], 90.0), *ring(part, 45.0)), GridPenalties()
     dense, own = np.arange(6), np.arange(6, len(job))
 
-    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return tied(job.src[edges], job.dst[edges])
-
     pipelines = build_pipelines(job, np.zeros(0, np.int64))
-    fit = fit_grid(job, pipelines, {"dp": np.arange(len(job))}, [dense, own], np.arange(6), {}, close, penalties)
+    fit = fit_grid(EdgeSets(job, {}, penalties), pipelines, {"dp": np.arange(len(job))}, [dense, own], np.arange(6))
     assert fit.log_score == pytest.approx(penalties.uneven_span * deviates)
 
 
@@ -228,11 +232,8 @@ def pairs_and_gradients(gradients: list[Edge], kind: str) -> tuple[float, GridPe
     own, summed = np.arange(4), np.arange(4, len(job))
     labels = {kind: own, "dp": summed} if kind != "dp" else {"dp": np.arange(len(job))}
 
-    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return tied(job.src[edges], job.dst[edges])
-
     pipelines = build_pipelines(job, np.zeros(0, np.int64))
-    return fit_grid(job, pipelines, labels, [summed], np.arange(4), {}, close, penalties).log_score, penalties
+    return fit_grid(EdgeSets(job, {}, penalties), pipelines, labels, [summed], np.arange(4)).log_score, penalties
 
 
 def test_ranks_of_a_context_group_sum_their_gradients() -> None:
@@ -255,11 +256,8 @@ def test_a_collective_is_over_before_its_members_compute_again(forth: float, bac
     """A tree sums up and sends down at once; what comes back half an iteration later are another stage's gradients."""
     job, penalties = table(Edge(0, 1, 90.0, forth, forth + 0.02), Edge(1, 0, 90.0, back, back + 0.02)), GridPenalties()
 
-    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return tied(job.src[edges], job.dst[edges])
-
     pipelines, chosen = build_pipelines(job, np.zeros(0, np.int64)), np.arange(2)
-    fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], chosen, {}, close, penalties)
+    fit = fit_grid(EdgeSets(job, {}, penalties), pipelines, {"dp": chosen}, [chosen], chosen)
     assert fit.log_score == pytest.approx(later * penalties.answered_later)
 
 
@@ -276,11 +274,8 @@ def test_members_of_a_reduction_send_as_much_as_they_receive(edges: list[Edge], 
     job, penalties = table(*edges), GridPenalties()
     chosen, members = np.arange(len(job)), np.union1d(job.src, job.dst)
 
-    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return tied(job.src[edges], job.dst[edges])
-
     pipelines = build_pipelines(job, np.zeros(0, np.int64))
-    fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], members, {}, close, penalties)
+    fit = fit_grid(EdgeSets(job, {}, penalties), pipelines, {"dp": chosen}, [chosen], members)
     assert fit.log_score == pytest.approx(unbalanced * penalties.unbalanced)
 
 
@@ -298,11 +293,8 @@ def test_lengths_change_what_passes_between_ranks_alike_and_no_gradients(
     sums = [replace(e, sizes=sizes[summed]) for a in (0, 2) for e in ring([a, a + 1], 90.0)]
     job, penalties = table(*chains, *keys, *sums), GridPenalties()
 
-    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return tied(job.src[edges], job.dst[edges])
-
     pp, cp, dp = np.split(np.arange(len(job)), [4, 8])
-    fit = fit_grid(job, build_pipelines(job, pp), {"cp": cp, "dp": dp}, [dp], np.arange(4), {}, close, penalties)
+    fit = fit_grid(EdgeSets(job, {}, penalties), build_pipelines(job, pp), {"cp": cp, "dp": dp}, [dp], np.arange(4))
     assert fit.log_score == pytest.approx(mixed * penalties.mixed_lengths + vary * penalties.gradients_vary)
 
 
