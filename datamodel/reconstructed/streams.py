@@ -57,6 +57,7 @@ class Streams:
     addresses: tuple[str, ...]
     filled_rows: Int = field(default_factory=lambda: np.zeros(0, np.int64))
     outages_ns: Int = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    _total_bytes: Int | None = field(default=None, init=False, repr=False, compare=False)  # once asked for
 
     def __len__(self) -> int:
         return len(self.src)
@@ -86,8 +87,13 @@ class Streams:
         )
 
     def total_bytes(self) -> Int:
-        """(n,) bytes of each stream."""
-        return np.add.reduceat(self.bytes, self.offsets[:-1]) if len(self) else np.zeros(0, np.int64)
+        """(n,) bytes of each stream, read-only; summed up once, as each part of a job asks for them."""
+        total = self._total_bytes
+        if total is None:
+            total = np.add.reduceat(self.bytes, self.offsets[:-1]) if len(self) else np.zeros(0, np.int64)
+            total.flags.writeable = False
+            object.__setattr__(self, "_total_bytes", total)
+        return total
 
 
 def taken(column: Int, rows: Int) -> Int:

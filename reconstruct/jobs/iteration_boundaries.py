@@ -333,12 +333,15 @@ def cut_where_most_pause(met: BoundaryTimes) -> Int:
 def _pausing_ratio(met: BoundaryTimes, shifts: Int) -> float:
     """Mean share of the streams that pause when nearly all have ended a cycle, over the boundaries that most have."""
     _, end, begin = _on_one_count(met, shifts)
-    ratios = [
-        (begin[seen, n] > np.quantile(end[seen, n], EVERYBODY, method="inverted_cdf")).mean()
-        for n, seen in enumerate(((end > 0) & (begin > 0)).T)
-        if 2 * seen.sum() >= len(seen)
-    ]
-    return float(np.mean(ratios)) if ratios else 0.0
+    seen = (end > 0) & (begin > 0)
+    most = 2 * seen.sum(axis=0) >= len(seen)
+    end, begin, seen = end[:, most], begin[:, most], seen[:, most]
+    count = seen.sum(axis=0)
+    ranked = np.sort(np.where(seen, end, np.iinfo(np.int64).max), axis=0)
+    nearly_last = np.maximum(np.ceil(count * EVERYBODY - 1).astype(np.int64), 0)
+    ended_ns = ranked[nearly_last, np.arange(len(count))]
+    ratios = (seen & (begin > ended_ns)).sum(axis=0) / count
+    return float(ratios.mean()) if len(ratios) else 0.0
 
 
 def _pausing(phases: Float, length: Float) -> tuple[Float, Int, Int, Float]:

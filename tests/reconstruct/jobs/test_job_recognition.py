@@ -110,6 +110,8 @@ def test_every_byte_of_a_job_is_in_one_transfer(training: Training) -> None:
     table = transfers(rows, job)
     carried = np.bincount(table["stream"], table["bytes"], len(rows)).astype(np.int64)
     assert carried.tolist() == rows.total_bytes().tolist()
+    assert rows.total_bytes() is rows.total_bytes()  # each part of each job asks
+    assert not rows.total_bytes().flags.writeable
 
 
 def test_transfers_belong_to_the_iteration_in_which_they_are_sent(training: Training) -> None:
