@@ -149,17 +149,23 @@ def _pace(fit: CycleShifts) -> float:
     ratio = float(np.median(fit.behind_ns / fit.cycle_ns))
     low, high, beyond = min(1.0, ratio), max(1.0, ratio), BEYOND_SEEN if fit.others_go_on else BEYOND
     paces = np.geomspace(low / (1 + beyond), high * (1 + beyond), PACES)
-    merit = np.array([float(np.maximum(1 - (_at_pace(sample, p)[0] / IN_TIME) ** 2, 0).mean()) for p in paces.tolist()])
+    off = _away(sample, paces)[1].min(axis=2)
+    merit = np.maximum(1 - (off / IN_TIME) ** 2, 0).mean(axis=1)
     away = np.maximum(np.maximum(np.log(low / paces), np.log(paces / high)), 0)
     return float(paces[np.argmax(merit - 0.5 * (away / beyond) ** 2)])
 
 
 def _at_pace(fit: CycleShifts, pace: float) -> tuple[Float, Float, Int]:
     """(n,) by how much of a cycle the time that passed is off, at best; cycles that were lost for that; which shift."""
-    own_ns = (pace * fit.cycle_ns)[:, None]
-    passed = fit.passed_ns[:, None] / own_ns - fit.took_ns / fit.cycle_ns[:, None]
-    cycles = np.maximum(np.rint(passed), 0)
-    off = np.nan_to_num(np.abs(passed - cycles), nan=np.inf)
+    cycles, off = (of[0] for of in _away(fit, np.array([pace])))
     shift = np.argmin(off, axis=1)
     rows = np.arange(len(shift))
     return off[rows, shift], cycles[rows, shift], shift
+
+
+def _away(fit: CycleShifts, paces: Float) -> tuple[Float, Float]:
+    """(paces, n, shifts) cycles that were lost, and by how much of one the time that passed is off; inf for none."""
+    own_ns = (paces[:, None] * fit.cycle_ns)[:, :, None]
+    passed = fit.passed_ns[:, None] / own_ns - fit.took_ns / fit.cycle_ns[:, None]
+    cycles = np.maximum(np.rint(passed), 0)
+    return cycles, np.nan_to_num(np.abs(passed - cycles), nan=np.inf)
