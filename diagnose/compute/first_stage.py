@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.reconstructed.streams import Float, Int
-from diagnose.compute.pass_times import compute_min_delay
+from datamodel.reconstructed.streams import Float
+from diagnose.compute.pass_times import PassDelays
 from diagnose.compute.send_delays import SendDelays
 
 # The backward pass computes two gradients for each product of the forward pass: it takes at least twice as long.
@@ -17,8 +17,7 @@ STANDS_OUT = 0.1
 def first_stage(
     messages: list[SendDelays],
     gradients: list[SendDelays],
-    stages: Int,
-    period: Int,
+    passes: PassDelays,
     others: tuple[Float, Float] | None,
 ) -> tuple[float, float]:
     """Least and most that the first stage computes for one micro-batch; nan where that is not seen.
@@ -35,21 +34,20 @@ def first_stage(
     Args:
         messages: between neighbouring stages.
         gradients: first sends of gradient collectives.
-        stages: (e,) stage of each endpoint.
-        period: iterations to judge.
+        passes: of all stages, in the iterations to judge.
         others: (stages - 1,) forward compute (0 of the last stage), and all compute, of the other stages; None where
             experts or contexts exchange something inside the passes, which hides how long those take.
     """
-    first, count = stages == 0, int(stages.max()) + 1
+    count = passes.count
     sent = [k for k in messages if k.towards == 1]
-    slack = message_ns(messages, stages, period, count)
-    turn = compute_min_delay([k for k in sent if k.slot >= count], first, period)
+    slack = message_ns(messages, passes)
+    turn = passes.min_delay_ns([k for k in sent if k.slot >= count], 0)
     if others is not None and turn > (1 + STANDS_OUT) * (float(others[1].max()) + slack):
         return turn, turn
-    backward, forward = compute_min_delay(gradients[-1:], first, period), compute_min_delay(sent, first, period)
-    if backward < forward or overlaps(messages, gradients, stages, period):
+    backward, forward = passes.min_delay_ns(gradients[-1:], 0), passes.min_delay_ns(sent, 0)
+    if backward < forward or overlaps(messages, gradients, passes):
         backward = float("nan")
-        apart = compute_min_delay([k for k in sent if 0 < k.slot < count - 1], first, period)
+        apart = passes.min_delay_ns([k for k in sent if 0 < k.slot < count - 1], 0)
         if others is not None and apart > (1 + STANDS_OUT) * (_forward_ns(*others) + slack):
             return (1 + 1 / FORWARD_OF_BACKWARD) * apart, (1 + 1 / FORWARD_OF_BACKWARD) * apart
     return backward, backward + min(forward, FORWARD_OF_BACKWARD * backward)
@@ -60,9 +58,10 @@ def _forward_ns(forward: Float, whole: Float) -> float:
     return max(float(forward.max()), float(whole[-1]) / (1 + 1 / FORWARD_OF_BACKWARD))
 
 
-def message_ns(messages: list[SendDelays], stages: Int, period: Int, count: int) -> float:
+def message_ns(messages: list[SendDelays], passes: PassDelays) -> float:
     """How long activations take from the first stage to the second: until the delay of what those lead to begins."""
-    answer = {k.slot: k for k in messages if k.towards == (1 if count > 2 else -1)}
+    stages, period = passes.stages, passes.period
+    answer = {k.slot: k for k in messages if k.towards == (1 if passes.count > 2 else -1)}
     took = []
     for kind in messages:
         if kind.towards == 1 and kind.slot in answer:
@@ -79,12 +78,12 @@ def _middle(values: Float) -> float:
     return float(np.median(known)) if len(known) else float("nan")
 
 
-def overlaps(messages: list[SendDelays], gradients: list[SendDelays], stages: Int, period: Int) -> bool:
+def overlaps(messages: list[SendDelays], gradients: list[SendDelays], passes: PassDelays) -> bool:
     """Whether gradients are reduced while the backward pass still runs: before a later stage sends its last message."""
     back = [k for k in messages if k.towards == -1]
     if not back or not gradients:
         return False
-    later = stages > 0
+    later, period = passes.stages > 0, passes.period
     last = np.fmax.reduce([k.start_ns[later][:, period] for k in back])
     begins = np.fmin.reduce([k.start_ns[later][:, period] for k in gradients])
     ahead = (last - begins)[np.isfinite(last - begins)]

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from datamodel.reconstructed.operations import FAMILY_SLOTS
-from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.streams import Float, Int
 from diagnose.compute.first_stage import STANDS_OUT, first_stage, message_ns, overlaps
-from diagnose.compute.pass_times import compute_min_delay, sampled, select_informative
+from diagnose.compute.pass_times import PassDelays, select_informative
 from diagnose.compute.send_delays import DP, PP, SendDelays
 from diagnose.compute.stragglers import READY_SHARE
 from diagnose.model.uneven_work import EXCHANGES
@@ -77,47 +77,47 @@ def stage_compute(kinds: tuple[SendDelays, ...], stages: Int, period: Int) -> St
     takes. Every stage passes on every micro-batch: where some send fewer messages than others, several went together,
     and what set a pass going is not seen. In all these cases nothing is said.
     """
-    count = int(stages.max(initial=0)) + 1
-    messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1 and _is_usual(k, stages, period)]
+    passes = PassDelays(stages, period)
+    count = passes.count
+    messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1 and passes.sends(k).any()]
     wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
     if count < 2 or not messages or len(wraps) > 2 or len(np.unique(np.bincount(stages))) > 1:
         return None
-    if _went_together(messages, stages, period):
+    if _went_together(messages, passes):
         return None
     gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
-    back = _uninterrupted(messages, gradients, stages, period)
+    back = _uninterrupted(messages, gradients, passes)
     forward, backward, steady = np.zeros(count), np.zeros(count), np.zeros(count)
     for stage in range(1, count):
-        peers = stages == stage
-        filling = compute_min_delay(back, peers, period)
+        filling = passes.min_delay_ns(back, stage)
         # While the pipeline fills, the next batch arrives in the middle of a pass, which then looks shorter. Of a
         # single pass behind that nothing says that it did not wait for its receiver.
-        full = select_informative([d for k in back if k.slot >= count - stage and len(d := sampled(k, peers, period))])
-        steady[stage] = min((float(np.median(d)) for d in full), default=filling)
+        full = select_informative(passes.delays([k for k in back if k.slot >= count - stage], stage))
+        steady[stage] = min((one.median_ns for one in full), default=filling)
         backward[stage] = steady[stage] if len(full) > 1 else filling
         if stage < count - 1:
-            forward[stage] = compute_min_delay([k for k in messages if k.towards == 1], peers, period)
+            forward[stage] = passes.min_delay_ns([k for k in messages if k.towards == 1], stage)
     least = forward + backward
     most = least.copy()
     alone = all(k.role in {PP, DP} for k in kinds)
     others = (forward[1:], (forward + steady)[1:]) if alone else None
-    least[0], most[0] = first_stage(messages, gradients, stages, period, others)
+    least[0], most[0] = first_stage(messages, gradients, passes, others)
     between = least[1 : count - 1]
     if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
         least[0] = most[0] = float(np.median(between))
-    if count == 2 and _closest_ns(messages, stages, period) < (1 - STANDS_OUT) * least[0]:
+    if count == 2 and _closest_ns(messages, passes) < (1 - STANDS_OUT) * least[0]:
         return None
     if count == 2:
-        most[1] = max(most[1], _last_pass_ns(messages, stages == 1, period))
+        most[1] = max(most[1], _last_pass_ns(messages, passes))
     elif not wraps:
-        least[-1] = most[-1] = _busiest_last_ns(least, most, messages, stages, period)
+        least[-1] = most[-1] = _busiest_last_ns(least, most, messages, passes)
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
     whole = all(k.role not in EXCHANGES for k in kinds)
-    return StageCompute(least, most, batches, _spread(messages, stages, period), whole) if known else None
+    return StageCompute(least, most, batches, _spread(messages, passes), whole) if known else None
 
 
-def _busiest_last_ns(least_ns: Float, most_ns: Float, messages: list[SendDelays], stages: Int, period: Int) -> float:
+def _busiest_last_ns(least_ns: Float, most_ns: Float, messages: list[SendDelays], passes: PassDelays) -> float:
     """Compute of the last of three stages or more, where it is the slowest: then its input waits for it.
 
     Where sends do not wait for receivers, the next activations arrive in the middle of its pass, which looks shorter
@@ -126,69 +126,55 @@ def _busiest_last_ns(least_ns: Float, most_ns: Float, messages: list[SendDelays]
     """
     rest = float(most_ns[:-1].max())
     back = sorted((k for k in messages if k.towards == -1), key=lambda k: k.slot)
-    sent = np.array([k.start_ns[np.ix_(stages == len(most_ns) - 1, period)] for k in back])
+    sent = np.array([k.start_ns[np.ix_(passes.stages == len(most_ns) - 1, passes.period)] for k in back])
     apart = np.diff(sent, axis=0)
     pace = float(np.nanmedian(apart)) if np.isfinite(apart).any() else 0.0
-    slowest = (1 + STANDS_OUT) * (rest + message_ns(messages, stages, period, len(most_ns)))
+    slowest = (1 + STANDS_OUT) * (rest + message_ns(messages, passes))
     return pace if least_ns[-1] < least_ns[:-1].min() / (1 + STANDS_OUT) and pace > slowest else float(least_ns[-1])
 
 
-def _uninterrupted(
-    messages: list[SendDelays], gradients: list[SendDelays], stages: Int, period: Int
-) -> list[SendDelays]:
+def _uninterrupted(messages: list[SendDelays], gradients: list[SendDelays], passes: PassDelays) -> list[SendDelays]:
     """Messages back without the last, where gradients are reduced during the pass before it, which cuts that short."""
     back = sorted((k for k in messages if k.towards == -1), key=lambda k: k.slot)
-    return back[:-1] if len(back) > 1 and overlaps(messages, gradients, stages, period) else back
+    return back[:-1] if len(back) > 1 and overlaps(messages, gradients, passes) else back
 
 
-def _last_pass_ns(messages: list[SendDelays], last: Bool, period: Int) -> float:
+def _last_pass_ns(messages: list[SendDelays], passes: PassDelays) -> float:
     """What the last of two stages takes before the last gradient of an iteration.
 
     It waits for nobody then: the first stage has nothing left to send. In an interleaved pipeline of two stages, of
     which nothing else shows what it is, that is a backward pass, and what is quicker was a forward one.
     """
-    passes = [(k.slot, d) for k in messages if k.towards == -1 and len(d := sampled(k, last, period))]
-    return float(np.median(max(passes, key=lambda p: p[0])[1])) if passes else 0.0
+    back = sorted((k for k in messages if k.towards == -1), key=lambda k: -k.slot)
+    seen = passes.delays(back, 1)
+    return seen[0].median_ns if seen else 0.0
 
 
-def _closest_ns(messages: list[SendDelays], stages: Int, period: Int) -> float:
+def _closest_ns(messages: list[SendDelays], passes: PassDelays) -> float:
     """Least time between messages that the first stage sends forward once the pipeline is full; infinite of none."""
-    full = [k for k in messages if k.towards == 1 and k.slot >= int(stages.max())]
+    full = [k for k in messages if k.towards == 1 and k.slot >= passes.count - 1]
     if len(full) < 2:
         return float("inf")
-    starts = np.sort([k.start_ns[np.ix_(stages == 0, period)] for k in full], axis=0)
+    starts = np.sort([k.start_ns[np.ix_(passes.stages == 0, passes.period)] for k in full], axis=0)
     apart = [a[np.isfinite(a)] for a in np.diff(starts, axis=0)]
     return min((float(np.median(a)) for a in apart if len(a)), default=float("inf"))
 
 
-def _is_usual(kind: SendDelays, stages: Int, period: Int) -> bool:
-    """Whether some stage sends it in most iterations: one message more than usual is a record that was lost or cut."""
-    return any(_sends(kind, stage, stages, period) for stage in np.unique(stages).tolist())
-
-
-def _sends(kind: SendDelays, stage: int, stages: Int, period: Int) -> bool:
-    """Whether a stage sends a message in most iterations."""
-    return bool(np.isfinite(kind.start_ns[np.ix_(stages == stage, period)]).mean() > 0.5)
-
-
-def _went_together(messages: list[SendDelays], stages: Int, period: Int) -> bool:
+def _went_together(messages: list[SendDelays], passes: PassDelays) -> bool:
     """Whether some stages send fewer messages in most iterations than others."""
-    sent = {
-        sum(_sends(k, stage, stages, period) for k in messages if k.towards == way)
-        for way, senders in ((1, np.unique(stages)[:-1]), (-1, np.unique(stages)[1:]))
-        for stage in senders
-    }
-    return len(sent) > 1
+    sent = [sum((passes.sends(k) for k in messages if k.towards == way), np.zeros(passes.count)) for way in (1, -1)]
+    return len({*sent[0][:-1].tolist(), *sent[1][1:].tolist()}) > 1
 
 
-def _spread(messages: list[SendDelays], stages: Int, period: Int) -> float:
+def _spread(messages: list[SendDelays], passes: PassDelays) -> float:
     """Width of the middle half of the delays before the quickest message each way, as a share of their median."""
     found = []
     for towards in (1, -1):
         way = [k for k in messages if k.towards == towards]
-        for stage in np.unique(stages):
-            told = select_informative([d for k in way if len(d := sampled(k, stages == stage, period))])
+        for stage in range(passes.count):
+            told = select_informative(passes.delays(way, stage))
             if told:
-                low, middle, high = np.percentile(min(told, key=np.median), [25, 50, 75])
+                quickest = min(told, key=lambda one: one.median_ns)
+                low, middle, high = np.percentile(quickest.values_ns, [25, 50, 75])
                 found.append(float(high - low) / max(float(middle), 1.0))
     return float(np.median(found)) if found else 0.0

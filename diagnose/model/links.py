@@ -135,27 +135,40 @@ def _side_by_side(found: Elements) -> Float:
 
 
 def _cables(found: Elements, where: SwitchPairs, votes: Float, options: ModelOptions) -> list[LinkHypothesis]:
-    return [
-        _cable(found, (switch, count), side, votes, options)
-        for switch, counts, out, into in where.switches(options.unknown_cables)
-        for count in counts
-        for side in (("tx", out), ("rx", into), (None, out | into))
-        if side[1].any()
-    ]
+    told: dict[int, Float] = {}  # by how many cables a switch has: many have as many
+    hypotheses = []
+    for switch, counts, out, into in where.switches(options.unknown_cables):
+        for count in counts:
+            if count not in told:
+                told[count] = _told(found, count, options)
+            sides: tuple[tuple[Side | None, Bool], ...] = (("tx", out), ("rx", into), (None, out | into))
+            for direction, own in sides:
+                if own.any():
+                    one = _cable(found, (switch, count), (direction, own), told[count], votes, options)
+                    hypotheses.append(one)
+    return hypotheses
+
+
+def _told(found: Elements, count: int, options: ModelOptions) -> Float:
+    """(s, g) how much more likely each stream is where one of so many cables that it may pass is slow."""
+    missing = 1 - (1 - options.cable_missing_ratio) / count
+    told = gains(found.shift, found.error, missing, options.cable_misfit_ratio, options)
+    return np.where(found.intact[:, None], np.log(missing), told)
 
 
 def _cable(
-    found: Elements, cables: tuple[str | None, int], side: tuple[Side | None, Bool], votes: Float, options: ModelOptions
+    found: Elements,
+    cables: tuple[str | None, int],
+    side: tuple[Side | None, Bool],
+    told: Float,
+    votes: Float,
+    options: ModelOptions,
 ) -> LinkHypothesis:
-    """One of so many cables of a switch."""
+    """One of so many cables of a switch, by what all streams told of such a one."""
     (switch, count), (direction, own) = cables, side
-    missing = 1 - (1 - options.cable_missing_ratio) / count
-    told = gains(found.shift[own], found.error[own], missing, options.cable_misfit_ratio, options)
-    told = np.where(found.intact[own][:, None], np.log(missing), told)
-    total = told.sum(axis=0)
+    total = told[own].sum(axis=0)
     size = int(total.argmax())
-    shows = np.zeros(len(own), np.bool_)
-    shows[own] = told[:, size] > 0
+    shows = own & (told[:, size] > 0)
     likelihood = float(total[size])
     penalty = options.both_ways_penalty if direction is None else options.one_way_penalty
     score = likelihood + float(np.log(count)) - penalty + _weighed(votes[shows], found.lost_ns[shows])

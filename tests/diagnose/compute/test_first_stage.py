@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from diagnose.compute.first_stage import first_stage
+from diagnose.compute.pass_times import PassDelays
 from diagnose.compute.send_delays import SendDelays
 from tests.diagnose.hand_made import DP, MS, PP, SECOND
 
@@ -32,7 +33,7 @@ def bounds(forward_ms: list[float], gradient_ms: float, ahead: bool, message_ms:
         sent.append(both)
     back = kind(PP, -1, 0, {1: 20, 2: 20, 3: 30}, start_ms=SECOND / MS)
     gradient = kind(DP, 0, 0, {0: gradient_ms, 1: 3, 2: 3, 3: 3}, start_ms=(0.5 if ahead else 2) * SECOND / MS)
-    least, most = first_stage([*sent, back], [gradient], STAGES, ITERATIONS, OTHERS)
+    least, most = first_stage([*sent, back], [gradient], PassDelays(STAGES, ITERATIONS), OTHERS)
     return least / MS, most / MS
 
 
@@ -62,5 +63,5 @@ def test_exchanges_inside_the_passes_hide_how_long_the_others_take() -> None:
     """The same turns of 45 ms say nothing where experts exchange tokens: what the others take is not known."""
     sent = [kind(PP, 1, slot, {0: 45}) for slot in range(6)]
     gradient = kind(DP, 0, 0, {0: 60}, start_ms=2 * SECOND / MS)
-    least, most = first_stage(sent, [gradient], STAGES, ITERATIONS, None)
+    least, most = first_stage(sent, [gradient], PassDelays(STAGES, ITERATIONS), None)
     assert (least / MS, most / MS) == (60, 90)

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.transfers import ROLES
+from diagnose.compute.pass_times import PassDelays
 from diagnose.compute.send_delays import SendDelays
 from diagnose.compute.stage_compute import StageCompute, stage_compute
 from tests.diagnose.hand_made import DP, MS, PP, SECOND
@@ -35,11 +37,15 @@ def pipeline(last_ms: float = 45, first_ms: float = 20, batches: int = 4) -> tup
 STAGES = np.repeat([0, 1, 2], PEERS)
 
 
+def of_stages(kinds: tuple[SendDelays, ...], of: Int) -> tuple[SendDelays, ...]:
+    """The sends of as many endpoints as have a stage."""
+    return tuple(SendDelays(k.role, k.towards, k.slot, k.delay_ns[: len(of)], k.start_ns[: len(of)]) for k in kinds)
+
+
 def compute(kinds: tuple[SendDelays, ...], stages: int = 3) -> StageCompute:
     """Compute of the stages over all iterations."""
     of = np.repeat(np.arange(stages), PEERS)
-    cut = tuple(SendDelays(k.role, k.towards, k.slot, k.delay_ns[: len(of)], k.start_ns[: len(of)]) for k in kinds)
-    found = stage_compute(cut, of, ITERATIONS)
+    found = stage_compute(of_stages(kinds, of), of, ITERATIONS)
     assert found is not None
     return found
 
@@ -50,6 +56,15 @@ def test_forward_and_backward_add_up() -> None:
     np.testing.assert_allclose(found.least_ns, np.array([20, 30, 45]) * MS)
     np.testing.assert_allclose(found.most_ns, np.array([30, 30, 45]) * MS)
     assert found.micro_batches == 4
+
+
+def test_delays_of_a_stage_are_looked_up_once() -> None:
+    """The first stage of three sends forward only; what it takes is asked for again and again."""
+    forward, backward = (next(k for k in of_stages(pipeline(), STAGES) if k.towards == way) for way in (1, -1))
+    passes = PassDelays(STAGES, ITERATIONS)
+    assert passes.sends(forward).tolist() == [True, True, False]
+    assert passes.delays([forward, backward], 0)[0] is passes.delays([forward], 0)[0]
+    assert [one.median_ns for one in passes.delays([forward, backward], 0)] == [100 * MS]
 
 
 def test_the_forward_pass_is_at_most_half_of_the_backward() -> None:
@@ -160,7 +175,7 @@ def test_a_stage_that_was_not_seen_is_no_answer() -> None:
 def test_an_interleaved_pipeline_is_not_measured() -> None:
     """The last stage sends forward to the first: what arrives during a pass hides how long it took."""
     wraps = [kind(PP, -2, n, s2=10) for n in range(4)]
-    assert stage_compute((*pipeline(), *wraps), STAGES, ITERATIONS) is None
+    assert stage_compute(of_stages((*pipeline(), *wraps), STAGES), STAGES, ITERATIONS) is None
 
 
 @pytest.mark.parametrize("role", ["tp", "cp", "ep"])
@@ -228,7 +243,7 @@ def test_messages_that_go_together_hide_what_set_a_pass_going() -> None:
     """Two micro-batches that leave the middle stage as one message: its delay runs from long before."""
     together = tuple(k for k in pipeline(batches=2) if (k.towards, k.slot) != (1, 1))
     last = kind(PP, 1, 1, s0=10)
-    assert stage_compute((*together, last), STAGES, ITERATIONS) is None
+    assert stage_compute(of_stages((*together, last), STAGES), STAGES, ITERATIONS) is None
 
 
 def test_stages_of_unequal_size_are_no_grid() -> None:
