@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from datamodel.reconstructed.streams import Int
+from reconstruct.jit import compiled
+from reconstruct.jobs.job_fragments import flatten_roots, union
 
 Members = tuple[int, ...]
 
@@ -27,10 +27,14 @@ def tied(a: Int, b: Int) -> tuple[Members, ...]:
 def _labeled(a: Int, b: Int) -> tuple[Int, Int, Int]:
     """The nodes ascending, number of each one's component by its first node, and (pairs,) place of a[i] among them."""
     nodes, index = np.unique(np.concatenate([a, b]), return_inverse=True)
-    ends = index[: len(a)], index[len(a) :]
-    graph = coo_array((np.ones(len(a), np.int8), ends), shape=(len(nodes), len(nodes)))
-    label = connected_components(graph, directed=False)[1] if len(a) else np.zeros(0, np.int64)
-    _, first = np.unique(label, return_index=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return nodes, rank[label], ends[0]
+    root = np.arange(len(nodes))
+    _unite(index[: len(a)], index[len(a) :], root)
+    return nodes, np.unique(root, return_inverse=True)[1], index[: len(a)]
+
+
+@compiled
+def _unite(a: Int, b: Int, root: Int) -> None:
+    """Write the smallest member of each node's component into `root`, every node's own number at first."""
+    for k in range(len(a)):
+        union(root, a[k], b[k])
+    flatten_roots(root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,6 +65,23 @@ class _Evidence:
         return self.shapes[key]
 
 
+class _Scored(NamedTuple):
+    """A labeling whose roles are still those of pieces; the edges of no piece are point-to-point."""
+
+    labels: list[tuple[str, Int]]
+    pipelines: Pipelines
+    fit: GridFit
+    log_score: float
+    pipeline_score: float
+
+    def labeling(self, edges: int) -> Labeling:
+        """The labeling of so many edges."""
+        named = np.full(edges, "pp", dtype=object)
+        for role, own in self.labels:
+            named[own] = role
+        return Labeling(tuple(named.tolist()), self.pipelines, self.fit, self.log_score, self.pipeline_score)
+
+
 def find_labelings(
     edges: TrafficEdges, members: Int, host: Int, seats: Mapping[int, Seat], options: LayoutOptions
 ) -> list[Labeling]:
@@ -78,11 +96,9 @@ def find_labelings(
     """
     sets = EdgeSets(edges, seats, options.penalties)
     job = _Evidence(edges, members, host, sets, classify(edges), load_role_table(), options)
-    found: list[Labeling] = []
-    for part in _choose_pipelines(job):
-        found += _label_rest(job, part)
+    found = [one for part in _choose_pipelines(job) for one in _label_rest(job, part)]
     found.sort(key=lambda one: -one.log_score)
-    return found[: options.beam]
+    return [one.labeling(len(edges)) for one in found[: options.beam]]
 
 
 def _ratio(role: str, bins: Mapping[str, int], table: Table) -> float:
@@ -213,14 +229,16 @@ def find_passes(
     )
 
 
-def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
+def _label_rest(job: _Evidence, part: _Part) -> list[_Scored]:
     """Labelings with these point-to-point edges: the best roles of all other pieces, as the grid allows them."""
     edges, options = job.edges, job.options
     pipelines = build_pipelines(edges, np.sort(np.concatenate([np.zeros(0, np.int64), *part.chosen])))
     passes = find_passes(edges, pipelines, part.rest, len(job.members), options)
     roles = (*COLLECTIVE_ROLES, "embedding") if part.chosen else COLLECTIVE_ROLES
     choices = [_piece_roles(job, piece, passes, roles) for piece in part.rest]
-    found: list[Labeling] = []
+    pipeline_score = part.gain + score_pipelines(job.sets, pipelines, job.members)
+    fits: dict[tuple[object, ...], GridFit] = {}  # roles of one kind fit alike
+    found: list[_Scored] = []
     for gain, labels in _best_sums(choices, options.beam):
         bound = part.gain + gain + _log_prior(labels, options)
         if found and bound < max(one.log_score for one in found) - options.negligible:
@@ -228,20 +246,13 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
         kinds = _edges_by_kind(labels)
         reducing = [own for role, own in labels if KIND.get(role) == "dp" and role not in {"param_gather", "tree"}]
         reducing += _double_trees(edges, [own for role, own in labels if role == "tree"])
-        fit = fit_grid(job.sets, pipelines, kinds, reducing, job.members)
+        key = (*kinds, *(own.tobytes() for own in (*kinds.values(), *reducing)))
+        if key not in fits:
+            fits[key] = fit_grid(job.sets, pipelines, kinds, reducing, job.members)
+        fit = fits[key]
         odd = sum(fit.sizes[kind] & (fit.sizes[kind] - 1) > 0 for kind in ("cp", "ep"))
-        named = np.full(len(edges), "pp", dtype=object)
-        for role, own in labels:
-            named[own] = role
-        found.append(
-            Labeling(
-                roles=tuple(named.tolist()),
-                pipelines=pipelines,
-                fit=fit,
-                log_score=bound + options.odd_size_prior * odd + fit.log_score,
-                pipeline_score=part.gain + score_pipelines(job.sets, pipelines, job.members),
-            )
-        )
+        score = bound + options.odd_size_prior * odd + fit.log_score
+        found.append(_Scored(labels, pipelines, fit, score, pipeline_score))
     return found
 
 

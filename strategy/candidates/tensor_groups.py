@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from datamodel.reconstructed.streams import Bool, Float, Int
+from reconstruct.numeric.medians import row_medians
 from strategy.closure import Members
 from strategy.options import StepOptions
 from strategy.traffic.stream_profiles import StreamProfiles
@@ -40,18 +41,18 @@ class StepEvidence:
 
     def groups(self, size: int) -> tuple[Members, ...]:
         """The groups of `size` endpoints of all cells, members ascending."""
+        away = _log_distances(self.starts, self.cells, self.floor_ns, self.apart_ns)
+        labels = _split(away, size, self.cell_size - away.shape[1], self.options)
         found = []
-        for cell in self.cells:
-            away = _log_distances(self.starts, cell, self.floor_ns, self.apart_ns)
-            parts = _split(away, size, self.cell_size - len(cell), self.options)
-            found += [tuple(sorted(cell[n] for n in part)) for part in parts]
+        for cell, label in zip(np.array(self.cells), labels, strict=True):
+            found += [tuple(sorted(cell[label == n].tolist())) for n in range(int(label.max()) + 1)]
         return tuple(sorted(found))
 
 
-def _log_distances(starts: Mapping[int, Float], cell: Members, floor_ns: float, apart_ns: float) -> Float:
-    """(n, n) distances of a cell's endpoints, decades of that of replicas."""
-    away = np.maximum(distances(np.stack([starts[e] for e in cell])), floor_ns)
-    return np.asarray(np.log10(away) - np.log10(max(apart_ns, floor_ns)))
+def _log_distances(starts: Mapping[int, Float], cells: Sequence[Members], floor_ns: float, apart_ns: float) -> Float:
+    """(cells, n, n) distances of endpoints of cells of one size, decades of that of replicas."""
+    away = np.stack([distances(np.stack([starts[e] for e in cell])) for cell in cells])
+    return np.asarray(np.log10(np.maximum(away, floor_ns)) - np.log10(max(apart_ns, floor_ns)))
 
 
 def last_starts(profiles: StreamProfiles, chosen: Bool, key: Int, keys: int) -> Float:
@@ -74,13 +75,7 @@ def last_starts(profiles: StreamProfiles, chosen: Bool, key: Int, keys: int) -> 
 def distances(starts: Float) -> Float:
     """(n, n) median over iterations of the time between two endpoints' last messages, ns; nan where never both."""
     seen = starts[:, ~np.isnan(starts).all(axis=0)]
-    away = np.abs(seen[:, None, :] - seen[None, :, :])
-    if not np.isnan(away).any():
-        return np.asarray(np.median(away, axis=2))
-    usable = (~np.isnan(away)).any(axis=2)
-    found = np.full(away.shape[:2], np.nan)
-    found[usable] = np.nanmedian(away[usable], axis=1)
-    return found
+    return row_medians(np.abs(seen[:, None, :] - seen[None, :, :]))
 
 
 def measure_steps(
@@ -116,12 +111,12 @@ def measure_steps(
     size = max(len(cell) for cell in cells)
     whole = [cell for cell in cells if len(cell) == size]
     looked_at = whole[: options.cells]
-    parted = [_log_distances(starts, cell, floor_ns, apart) for cell in looked_at]
+    away = _log_distances(starts, looked_at, floor_ns, apart)
     floor = float(np.log10(floor_ns / max(apart, floor_ns)))
     shrink = min(1.0, options.independent_cells / len(looked_at))
     cell_size = max(size, cell_size)
     sizes = [t for t in range(1, cell_size + 1) if cell_size % t == 0]
-    score = {t: _log_likelihood(parted, t, cell_size - size, floor, shrink, options) for t in sizes}
+    score = {t: _log_likelihood(away, t, cell_size - size, floor, shrink, options) for t in sizes}
     return StepEvidence(score, starts, whole, floor_ns, apart, cell_size, options)
 
 
@@ -134,32 +129,39 @@ def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], optio
         if half:
             own = np.stack([starts[e] for e in seen])
             away = np.abs(own - np.roll(own, -half, axis=0))
-            known = (~np.isnan(away)).sum(axis=1)
-            whole = known == away.shape[1]
-            found += np.median(away[whole & (known >= 2)], axis=1).tolist()
-            found += [float(np.nanmedian(row)) for row in away[~whole & (known >= 2)]]
+            found += row_medians(away[(~np.isnan(away)).sum(axis=1) >= 2]).tolist()
         if len(found) >= options.reference_pairs:
             break
     return float(np.median(found)) if found else None
 
 
-def _split(away: Float, size: int, unseen: int, options: StepOptions) -> list[list[int]]:
-    """Form groups of `size` greedily: each time around the endpoint with the closest neighbors.
+def _split(away: Float, size: int, unseen: int, options: StepOptions) -> Int:
+    """(cells, n) number of each endpoint's group: formed greedily, each time around the one with the closest neighbors.
 
     Where members are `unseen`, it is open which groups they are of: as many groups as all make, joined by distance.
     """
+    own, (cells, members) = np.where(np.isnan(away), np.inf, away), away.shape[:2]
+    label, cell = np.tile(np.arange(members), (cells, 1)), np.arange(cells)[:, None]
     if unseen > 0:
-        return _joined_by_distance(np.where(np.isnan(away), np.inf, away), size, (len(away) + unseen) // size, options)
-    left, parts = np.arange(len(away)), []
-    own = np.where(np.isnan(away), np.inf, away)
-    np.fill_diagonal(own, -np.inf)
-    while len(left) > size > 1:
-        order = np.argsort(own[np.ix_(left, left)], axis=1, kind="stable")[:, :size]
-        width = own[left, left[order[:, -1]]]
-        best = order[int(np.argmin(width))]
-        parts.append(left[best].tolist())
-        left = np.delete(left, best)
-    return parts + [left[n : n + size].tolist() for n in range(0, len(left), size)]
+        for n, of_cell in enumerate(own):
+            for group, part in enumerate(_joined_by_distance(of_cell, size, (members + unseen) // size, options)):
+                label[n, part] = group
+        return label
+    if size == 1:
+        return label
+    own[:, np.arange(members), np.arange(members)] = -np.inf
+    left, group = label.copy(), 0
+    while left.shape[1] > size:
+        near = own[cell[:, :, None], left[:, :, None], left[:, None, :]]
+        order = np.argsort(near, axis=2, kind="stable")[:, :, :size]
+        width = np.take_along_axis(near, order[:, :, -1:], axis=2)[:, :, 0]
+        best = order[cell[:, 0], np.argmin(width, axis=1)]
+        label[cell, left[cell, best]] = group
+        kept = np.ones(left.shape, np.bool_)
+        kept[cell, best] = False
+        left, group = left[kept].reshape(cells, -1), group + 1
+    label[cell, left] = group
+    return label
 
 
 def _joined_by_distance(away: Float, size: int, groups: int, options: StepOptions) -> list[list[int]]:
@@ -186,9 +188,7 @@ def _joined_by_distance(away: Float, size: int, groups: int, options: StepOption
         parts[a] += parts.pop(b)
 
 
-def _log_likelihood(
-    cells: Sequence[Float], size: int, unseen: int, floor: float, shrink: float, options: StepOptions
-) -> float:
+def _log_likelihood(away: Float, size: int, unseen: int, floor: float, shrink: float, options: StepOptions) -> float:
     """Log-likelihood of the cells' distances where groups of `size` compute in step.
 
     Tensor groups of a job have one scale of distances, and replicas on one host another. Neither is known, so both are
@@ -196,18 +196,19 @@ def _log_likelihood(
     replicas around the reference or, where what they share on a host delays all, below it.
 
     Args:
-        cells: log distances of each, decades of the reference.
+        away: (cells, n, n) log distances of each cell's endpoints, decades of the reference.
         size: of a group.
         unseen: members of each cell that were not seen.
         floor: the clock's, decades of the reference.
         shrink: weight of each cell. That of a pair is such that those of a cell count as often as members are free.
         options: constants.
     """
-    pairs = [_pairs(away, size, unseen, options) for away in cells]
-    weight = np.concatenate(
-        [np.full(len(x), shrink * (len(away) - 1) / max(len(x), 1)) for away, (x, _) in zip(cells, pairs, strict=True)]
-    )
-    x, same = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    label = _split(away, size, unseen, options)
+    low, high = np.triu_indices(away.shape[1], 1)
+    x, same = away[:, low, high], label[:, low] == label[:, high]
+    seen = ~np.isnan(x)
+    weight = np.broadcast_to(shrink * (away.shape[1] - 1) / np.maximum(seen.sum(axis=1), 1)[:, None], x.shape)
+    x, same, weight = x[seen], same[seen], weight[seen]
     lowest = min(floor, options.close_decades - 1.0)
     close = np.arange(lowest, options.close_decades, options.scale_step_decades)
     far = np.arange(options.shared_delay_decades, 2 * options.apart_spread_decades, options.scale_step_decades)
@@ -216,17 +217,6 @@ def _log_likelihood(
     return _integrated(x[same], weight[same], close, np.full(len(close), 1 / len(close)), options) + _integrated(
         x[~same], weight[~same], far, likely, options
     )
-
-
-def _pairs(away: Float, size: int, unseen: int, options: StepOptions) -> tuple[Float, Bool]:
-    """Distances of the pairs of a cell that were seen, and whether each is of one group of `size`."""
-    label = np.empty(len(away), np.int64)
-    for n, part in enumerate(_split(away, size, unseen, options)):
-        label[part] = n
-    low, high = np.triu_indices(len(away), 1)
-    x = away[low, high]
-    seen = ~np.isnan(x)
-    return x[seen], (label[low] == label[high])[seen]
 
 
 def _integrated(x: Float, weight: Float, scales: Float, prior: Float, options: StepOptions) -> float:
