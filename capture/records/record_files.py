@@ -28,7 +28,7 @@ from datamodel.telemetry.flows import ADDRESS_COLUMNS, Flows, mark_metered
 __all__ = ["PARQUET_MAGIC", "iter_parquet", "iter_text", "read_parquet", "read_records", "read_text", "write_records"]
 
 PARQUET_MAGIC = b"PAR1"
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 18
 EXPECTED_ROWS = 1 << 26  # a file may claim any number of rows; room for more is made as they come
 
 

@@ -92,6 +92,21 @@ def test_gathered_parts_are_one_frame(expected_rows: int) -> None:
     assert not len(FrameBuilder(DROPS).frame())
 
 
+def test_a_gathered_column_of_one_value_costs_nothing_until_it_meets_another() -> None:
+    """Of a large feed protocol, destination port and opcodes are the same in every row; rows must hold their times."""
+    part = {"time_ns": [3, 3], "sampler_address": [0, 1], "reason": [7, 7], "packets": [6, 6]}
+    columns = {name: np.array(values) for name, values in part.items()}
+    gathering = FrameBuilder(DROPS)
+    for _ in range(2):
+        gathering.add(2, columns)
+    found = gathering.frame()
+    assert (found["packets"].strides, found["packets"].tolist()) == ((0,), [6, 6, 6, 6])
+    assert found["time_ns"].strides != (0,)
+    gathering.add(2, columns | {"packets": np.array([6, 5])})
+    gathering.add(2, {name: column for name, column in columns.items() if name != "packets"})
+    assert gathering.frame()["packets"].tolist() == [6, 6, 6, 6, 6, 5, 1, 1]
+
+
 def test_recode_sorts_the_address_book_and_drops_what_nobody_uses() -> None:
     """Equal records get equal codes, whatever order their addresses were met in."""
     times = {"time_flow_start_ns": [1, 2], "time_flow_end_ns": [1, 2], "bytes": [3, 4]}
