@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +24,7 @@ from diagnose.hangs.hang_findings import hang_finding
 from diagnose.job_view import JobView
 from diagnose.links.link_causes import cause_of
 from diagnose.links.link_findings import link_finding, with_cause
-from diagnose.links.slow_links import SlowLink, slow_links, slowest_loss_ns
+from diagnose.links.slow_links import SlowLink, StreamLosses, slow_links, slowest_loss_ns, stream_losses
 from diagnose.links.uplink_suspects import narrow_to_uplinks
 from diagnose.measures.stream_rates import Rates, rates
 from diagnose.model.compared_iterations import ComparedIterations
@@ -65,6 +65,14 @@ class _Measured:
     options: DiagnosisOptions
     kinds: tuple[SendDelays, ...]
     rates: Rates
+    known: dict[tuple[bytes, bytes, float], StreamLosses] = field(default_factory=dict)
+
+    def losses(self, compared: ComparedIterations) -> StreamLosses:
+        """What streams lose; links and compute are weighed against the same losses."""
+        key = compared.interval.tobytes(), compared.baseline.tobytes(), compared.longer_ns
+        if key not in self.known:
+            self.known[key] = stream_losses(self.rates, compared, self.job.fabric)
+        return self.known[key]
 
 
 def diagnose(job: JobView, options: DiagnosisOptions) -> list[Finding]:
@@ -187,7 +195,7 @@ def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
     compared = ComparedIterations(slow, baseline, period.duration_ns, longer, MODEL.least_share * longer, sure)
     links = _slow_links(measured, compared)
     found = [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
-    held_up_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
+    held_up_ns = slowest_loss_ns(measured.losses(compared).elements)
     if held_up_ns < (1 - MODEL.least_share) * longer:
         sure = MODEL.sure_among_peers if period.only else MODEL.sure
         found += _of_compute(measured, period, compared._replace(sure=sure, held_up_ns=held_up_ns))
@@ -237,7 +245,7 @@ def _in_all_it_does(measured: _Measured, late: Bool, compared: ComparedIteration
 def _slow_links(measured: _Measured, compared: ComparedIterations) -> list[SlowLink]:
     """The links that are slow, by the rates of all streams."""
     job = measured.job
-    return slow_links(measured.rates, compared, job.fabric, job.notices, job.edges_ns)
+    return slow_links(measured.rates, compared, measured.losses(compared), job.fabric, job.notices, job.edges_ns)
 
 
 def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
@@ -339,7 +347,7 @@ def _compared_in(measured: _Measured, period: PaceInterval) -> ComparedIteration
     compared = ComparedIterations(
         period.iterations, baseline, period.duration_ns, 0.0, least_ns, MODEL.sure_among_peers
     )
-    return compared._replace(held_up_ns=slowest_loss_ns(measured.rates, compared, measured.job.fabric))
+    return compared._replace(held_up_ns=slowest_loss_ns(measured.losses(compared).elements))
 
 
 def _now_and_then(measured: _Measured, period: PaceInterval, found: list[Finding]) -> list[Finding]:
@@ -383,7 +391,7 @@ def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Fi
     if told:
         held = [_of_link(measured, link, (best, nobody), span, ratio) for link, ratio in told]
         return [f for link in held for f in _always(link, found)]
-    waits_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
+    waits_ns = slowest_loss_ns(measured.losses(compared).elements)
     # a stream that is slower than its peers makes others wait as uneven work does
     uneven, least_wait = _uneven(measured, best), least / (1 + least)
     costs = uneven.ratio >= least_wait and waits_ns < EXPLAINS * uneven.ratio * iteration_ns

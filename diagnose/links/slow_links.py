@@ -35,6 +35,22 @@ class Cable:
     sightings: int
 
 
+class StreamLosses(NamedTuple):
+    """What streams lose in an interval, and which switches they run between."""
+
+    elements: Elements
+    where: SwitchPairs
+
+
+def stream_losses(
+    rates: Rates, compared: ComparedIterations, fabric: EndpointLocations, options: ModelOptions = MODEL
+) -> StreamLosses:
+    """Compare all streams in an interval."""
+    where = SwitchPairs(rates, fabric)
+    iterations = compared.interval, compared.baseline, compared.longer_ns
+    return StreamLosses(elements(rates, *iterations, where, fabric.host, options), where)
+
+
 class LinkSuspect(NamedTuple):
     """One link that may be meant: an endpoint's own, or a cable of a switch; a switch of None is not known."""
 
@@ -96,6 +112,7 @@ class SlowLink:
 def slow_links(
     rates: Rates,
     compared: ComparedIterations,
+    lost: StreamLosses,
     fabric: EndpointLocations,
     notices: CongestionNotifications,
     edges_ns: Int,
@@ -107,8 +124,7 @@ def slow_links(
     is left by itself. Without an inventory one link that several streams share, nobody knows where, may be likelier
     than all of these.
     """
-    where = SwitchPairs(rates, fabric)
-    losses = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
+    losses, where = lost
     votes, counts = notified(rates, notices, edges_ns, compared.interval, compared.baseline, losses.slow, options)
     everything = link_hypotheses(losses, where, votes, compared.least_lost_ns, options)
     found, score = _one_by_one(everything, losses, where, votes, counts, compared, options)
@@ -150,20 +166,16 @@ def _one_by_one(
         sure = max(compared.sure, options.sure_among_peers)
 
 
-def slowest_loss_ns(
-    rates: Rates, compared: ComparedIterations, fabric: EndpointLocations, options: ModelOptions = MODEL
-) -> float:
+def slowest_loss_ns(losses: Elements) -> float:
     """What an iteration loses in the stream that loses most, or in slow ones of one endpoint, role after role.
 
     Whether or not a link explains it. Streams of one role wait for each other at the same time; a stage sends its
     activations before its gradients, so what both lose adds up.
     """
-    where = SwitchPairs(rates, fabric)
-    losses = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where, fabric.host, options)
     most = losses.lost_ns.max(initial=0.0)
     slow = np.flatnonzero(losses.slow)
     for side in (losses.src[slow], losses.dst[slow]):
-        (endpoint, _), row = np.unique(np.stack([side, rates.role[slow]]), axis=1, return_inverse=True)
+        (endpoint, _), row = np.unique(np.stack([side, losses.role[slow]]), axis=1, return_inverse=True)
         of_role_ns = np.zeros(len(endpoint))
         np.maximum.at(of_role_ns, row.ravel(), losses.lost_ns[slow])
         most = max(most, np.bincount(endpoint, of_role_ns).max(initial=0.0))

@@ -13,13 +13,14 @@ MAD_TO_SIGMA, MEDIAN_ERROR = 1.4826, 1.2533
 
 def row_medians(values: Float) -> Float:
     """Median over the last axis; nan counts as not seen, and is the answer where nothing was."""
-    if not values.shape[-1]:
-        return np.full(values.shape[:-1], np.nan)
-    ranked = np.sort(values, axis=-1)  # nan comes last
-    seen = np.isfinite(ranked).sum(axis=-1)
-    low = np.take_along_axis(ranked, np.maximum(seen - 1, 0)[..., None] // 2, axis=-1)[..., 0]
-    high = np.take_along_axis(ranked, np.minimum(seen // 2, values.shape[-1] - 1)[..., None], axis=-1)[..., 0]
-    return np.where(seen > 0, (low + high) / 2, np.nan)
+    *shape, width = values.shape
+    if not width:
+        return np.full(shape, np.nan)
+    ranked = np.sort(values, axis=-1).reshape(-1, width)  # nan comes last
+    seen = np.isfinite(ranked).sum(axis=1)
+    row = np.arange(len(ranked))
+    low, high = ranked[row, np.maximum(seen - 1, 0) // 2], ranked[row, np.minimum(seen // 2, width - 1)]
+    return np.where(seen > 0, (low + high) / 2, np.nan).reshape(shape)
 
 
 def median_over(values: Float, iterations: Int) -> Float:

@@ -12,7 +12,7 @@ from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.cluster.inventory import Link
 from datamodel.reconstructed.streams import Int
 from diagnose.links.link_findings import link_finding
-from diagnose.links.slow_links import SlowLink, slow_links, slowest_loss_ns
+from diagnose.links.slow_links import SlowLink, slow_links, slowest_loss_ns, stream_losses
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from diagnose.measures.stream_rates import Rates
 from diagnose.model.compared_iterations import ComparedIterations
@@ -74,7 +74,14 @@ def every_slow_link(
     least_ns = MODEL.least_share * longer_ns if len(baseline) else 0.05 * float(time_ns.max())
     sure = MODEL.sure if len(baseline) else MODEL.sure_among_peers
     compared = ComparedIterations(interval, baseline, 2 * float(time_ns.max()), longer_ns, least_ns, sure)
-    return slow_links(seen, compared, place, notices, np.arange(1, seen.bytes.shape[1] + 1) * SECOND)
+    return slow_links(
+        seen,
+        compared,
+        stream_losses(seen, compared, place),
+        place,
+        notices,
+        np.arange(1, seen.bytes.shape[1] + 1) * SECOND,
+    )
 
 
 def slow_link(
@@ -154,7 +161,9 @@ def test_what_one_endpoint_loses_role_after_role_adds_up(other: int, loses: floa
     role = np.where((seen.src == 2) & (seen.dst == 1), other, DP)
     role[seen.src == 4] = other
     compared = ComparedIterations(SINCE, BEFORE, 1e9, 300.0 * MS, 90.0 * MS, MODEL.sure)
-    assert slowest_loss_ns(replace(seen, role=role), compared, fabric(6)) == pytest.approx(loses)
+    assert slowest_loss_ns(stream_losses(replace(seen, role=role), compared, fabric(6)).elements) == pytest.approx(
+        loses
+    )
 
 
 def test_one_ring_leaves_two_suspects() -> None:
@@ -281,7 +290,8 @@ def test_streams_side_by_side_lose_their_time_together() -> None:
     seen = rates([*four, *one_way(8)[1:]], four, 0.5)
     lost_ns = 0.1 * SECOND
     compared = ComparedIterations(SINCE, BEFORE, SECOND, 5 * lost_ns, MODEL.least_share * 5 * lost_ns, MODEL.sure)
-    assert slow_links(seen, compared, fabric(8), NO_NOTICES, np.arange(1, 13) * SECOND) == []
+    lost = stream_losses(seen, compared, fabric(8))
+    assert slow_links(seen, compared, lost, fabric(8), NO_NOTICES, np.arange(1, 13) * SECOND) == []
 
 
 def lossy(pairs: list[Pair], losing: list[int]) -> Rates:
