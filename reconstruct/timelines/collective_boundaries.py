@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.reconstructed.streams import Bool, Float, Int
-from reconstruct.jit import compiled
+from reconstruct.jit import compiled, to_contiguous
 from reconstruct.jobs.iteration_boundaries import shared_by_most
-from reconstruct.numeric.row_runs import run_starts
 from reconstruct.timelines.job_rows import JobRows
 
 # A place within this share of an iteration's bytes is the place.
@@ -45,25 +44,43 @@ def find_collective_boundaries(seen: JobRows, chosen: Int, floor_ns: Float) -> F
 def _recurring(seen: JobRows, stream: int, floor_ns: float) -> tuple[Float, Float, float]:
     """One stream's places that come back: (shares, median pauses, median pause between iterations)."""
     own = slice(int(seen.offsets[stream]), int(seen.offsets[stream + 1]))
-    iteration, pause, size = seen.iteration[own], seen.pause_ns[own], seen.bytes[own].astype(np.float64)
-    begins = np.flatnonzero(run_starts(iteration))
+    iteration, pause, size = (to_contiguous(column[own]) for column in (seen.iteration, seen.pause_ns, seen.bytes))
+    return _recurring_places(iteration, pause, size, floor_ns)
+
+
+@compiled
+def _recurring_places(iteration: Int, pause: Int, size: Int, floor_ns: float) -> tuple[Float, Float, float]:
+    """`_recurring` of the rows of one stream."""
+    begins = np.flatnonzero(np.append(True, iteration[1:] != iteration[:-1]))
     complete = begins[1:-1] if len(begins) > 3 else begins
-    counts = np.diff(np.append(begins, len(size)))
-    total = np.repeat(np.add.reduceat(size, begins), counts)
-    before = np.cumsum(size) - size
-    share = (before - np.repeat(before[begins], counts)) / np.maximum(total, 1.0)
-    inner = (pause > floor_ns) & (share > SAME_PLACE) & (share < 1 - SAME_PLACE)
-    inner &= np.isin(iteration, iteration[complete])
+    whole, met = np.zeros(np.max(iteration) + 1, np.bool_), np.full(np.max(iteration) + 1, -1)
+    whole[iteration[complete]] = True
+    share, inner = np.zeros(len(size)), np.zeros(len(size), np.bool_)
+    for n in range(len(begins)):
+        low, high = begins[n], begins[n + 1] if n + 1 < len(begins) else len(size)
+        total, before = max(float(np.sum(size[low:high])), 1.0), 0
+        for k in range(low, high):
+            share[k] = before / total
+            before += size[k]
+            off_the_ends = share[k] > SAME_PLACE and share[k] < 1 - SAME_PLACE
+            inner[k] = off_the_ends and pause[k] > floor_ns and whole[iteration[k]]
+    rows = np.flatnonzero(inner)
+    rows = rows[np.argsort(share[rows], kind="mergesort")]
+    places, lengths = np.empty(len(rows)), np.empty(len(rows))
+    found = first = 0
+    for k in range(len(rows)):
+        if k + 1 < len(rows) and share[rows[k + 1]] - share[rows[k]] <= NEAR:
+            continue
+        times = 0
+        for row in rows[first : k + 1]:
+            times += met[iteration[row]] != first
+            met[iteration[row]] = first
+        if times >= RECURRENCE * len(complete):
+            places[found], lengths[found] = np.median(share[rows[first : k + 1]]), np.median(pause[rows[first : k + 1]])
+            found += 1
+        first = k + 1
     between = float(np.median(pause[begins[1:]])) if len(begins) > 1 else 0.0
-    at = np.flatnonzero(inner)[np.argsort(share[inner], kind="stable")]
-    cluster = np.concatenate([[0], np.cumsum(np.diff(share[at]) > NEAR)]) if len(at) else np.zeros(0, np.int64)
-    places, lengths = [], []
-    for c in range(int(cluster.max(initial=-1)) + 1):
-        rows = at[cluster == c]
-        if len(np.unique(iteration[rows])) >= RECURRENCE * len(complete):
-            places.append(float(np.median(share[rows])))
-            lengths.append(float(np.median(pause[rows])))
-    return np.array(places), np.array(lengths), between
+    return places[:found].copy(), lengths[:found].copy(), between
 
 
 @compiled
