@@ -41,7 +41,8 @@ def share_links(
         All findings in the order given, without those that are part of another; and the ids of those of one cable.
     """
     places = {f.id: _places(f, fabric) for f in findings if f.kind in SLOW and f.cause != COLLISION}
-    between = {frozenset((link.a, link.b)) for link in fabric.links}
+    ends = {end for of in places.values() for cable in of for end in cable}
+    between = {frozenset((link.a, link.b)) for link in fabric.links if link.a in ends and link.b in ends}
     cables = {id_: {c: p for c, p in of.items() if c in between} for id_, of in places.items()}
     left = sorted((f for f in findings if cables.get(f.id)), key=lambda f: (f.start_ns, f.id))
     found: dict[str, Finding | None] = {}
