@@ -166,10 +166,8 @@ def test_wrong_options_are_one_line(tmp_path: Path, run: Run, options: tuple[str
     assert run("collect", "--out", tmp_path / "out", *options) == (2, "", f"flowprism: {complaint}\n")
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(tmp_path: Path, run: Run) -> None:
     """A file in the way is named."""
     (tmp_path / "file").write_bytes(b"")
-    command = [*COMMAND, "collect", "--out", str(tmp_path / "file"), "--listen", "127.0.0.1:0"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == f"flowprism: {tmp_path / 'file' / 'segments'}: Not a directory\n"
+    done = run("collect", "--out", tmp_path / "file", "--listen", "127.0.0.1:0")
+    assert done == (2, "", f"flowprism: {tmp_path / 'file' / 'segments'}: Not a directory\n")

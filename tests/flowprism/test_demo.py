@@ -22,6 +22,7 @@ from datamodel.reports.report import Report
 from datamodel.telemetry.flows import ADDRESS_COLUMNS, IngestNotes
 from datamodel.telemetry.ingest_result import IngestResult
 from flowprism import demo
+from flowprism.demo.__main__ import main
 from flowprism.demo.demo_feed import build_datagrams, export_flows, load_bundled
 from flowprism.inputs.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
@@ -38,12 +39,6 @@ def report() -> Report:
     """The report of the bundled capture."""
     inventory = load_inventory(FOLDER / "inventory.yaml")
     return analyze([FOLDER / "mirror.pcap.gz"], inventory, AnalysisOptions()).report
-
-
-def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the demo as `make run` does."""
-    command = [sys.executable, "-m", "flowprism.demo", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
 
 
 def test_bundled_capture_is_small() -> None:
@@ -138,26 +133,28 @@ def test_numbers_count_on() -> None:
     assert sum(one.lost + one.late + one.duplicates + one.restarts for one in decoder.exporters()) == 0
 
 
-def test_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+def test_port_that_is_taken_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The dashboard's port being taken ends the run at once; the line names port and setting, nothing stays behind."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        shown = run(str(tmp_path), FLOWPRISM_API__PORT=str(port))
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr == (
-        f"flowprism: 127.0.0.1:{port}: cannot listen: Address already in use (settings api.host and api.port)\n"
+        monkeypatch.setenv("FLOWPRISM_API__PORT", str(port))
+        assert main([str(tmp_path)]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"flowprism: 127.0.0.1:{port}: cannot listen: Address already in use (settings api.host and api.port)\n",
     )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It ends the run with one line and exit code 2."""
     (tmp_path / "out").write_text("a file")
-    shown = run(str(tmp_path / "out"))
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr == f"flowprism: {tmp_path}/out: cannot be written: File exists\n"
+    assert main([str(tmp_path / "out")]) == 2
+    assert capsys.readouterr() == ("", f"flowprism: {tmp_path}/out: cannot be written: File exists\n")
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from tests.capture.live.namespaces import Namespace, joined_pair, why_not
 from tests.capture.live.test_erspan import send
 from tests.capture.sflow.wire import datagram, flow, header
 from tests.flowprism.collector.running import Collector
+from tests.flowprism.command_line import Run
 from tests.house.checkout import ROOT
 
 COMMAND = [sys.executable, "-c", "from flowprism.cli import main; main()", "collect", "--commit-every", "0.1"]
@@ -291,12 +292,13 @@ def test_a_stream_cannot_be_taken_up_again(tmp_path: Path) -> None:
     ),
     pytest.param(("--erspan", "leaf1"), "leaf1: not an IP address", marks=pytest.mark.slow),
 ])  # fmt: skip
-def test_what_cannot_be_received(tmp_path: Path, options: tuple[str, ...], complaint: str) -> None:
+def test_what_cannot_be_received(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], complaint: str
+) -> None:
     """A source that cannot be opened is one line that names it, and exit code 2."""
     if os.geteuid() != 0 and "-" not in options:
         pytest.skip("receiving packets needs root")
-    command = [*COMMAND, "--out", str(tmp_path), *options]
-    done = subprocess.run(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE_S
-    )
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        done = run("collect", "--out", tmp_path, *options)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"flowprism: {complaint}")
