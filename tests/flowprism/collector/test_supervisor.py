@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -16,24 +19,40 @@ from tests.flowprism.collector.running import Collector, sender
 IPFIX = b"\0\x0a\0\x10" + bytes(12)
 
 
-def test_all_that_was_received_is_kept(tmp_path: Path) -> None:
-    """SIGTERM comes right behind the last datagram: all of them are stored, and the totals say so.
+@dataclass(frozen=True)
+class Stopped:
+    """A collector that has ended, what it said, and what its first segment held of each exporter."""
 
-    Long before, records are readable soon after they were sent; their sums by exporter are in the manifest.
-    """
-    with Collector(tmp_path) as collector, sender() as sock:
+    collector: Collector
+    said: str
+    exporters: Mapping[str, tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    """One that was sent 2,000 datagrams of three records, and another; SIGTERM comes right behind the last of them."""
+    out = tmp_path_factory.mktemp("stopped")
+    with Collector(out) as collector, sender() as sock:
         sock.sendto(datagram(0, 3), ("127.0.0.1", collector.port()))
         collector.until(lambda: len(collector.kept()) == 3)
-        (manifest,) = read_manifests(tmp_path)
+        (manifest,) = read_manifests(out)
         (segment,) = manifest.commits[0].segments
-        assert segment.exporters == {"": (3, sum(records_of(0, 3)))}
         for number in range(1, 2000):
             sock.sendto(datagram(number, 3), ("127.0.0.1", collector.port()))
         sock.sendto(b"something else", ("127.0.0.1", collector.port()))
-        said = collector.stop()
-    assert collector.kept() == [record for number in range(2000) for record in records_of(number, 3)]
-    assert "received 2001 datagrams, durable 2001, flow records 6000, lost by sequence number: none" in said
-    status = collector.status()
+        return Stopped(collector, collector.stop(), segment.exporters)
+
+
+def test_all_that_was_received_is_kept(stopped: Stopped) -> None:
+    """All of it is stored, and the totals say so.
+
+    Long before, records were readable soon after they had been sent; their sums by exporter are in the manifest.
+    """
+    assert stopped.exporters == {"": (3, sum(records_of(0, 3)))}
+    assert stopped.collector.kept() == [record for number in range(2000) for record in records_of(number, 3)]
+    assert "received 2001 datagrams, durable 2001, flow records 6000, lost by sequence number: none" in stopped.said
+    assert "move along" not in stopped.said
+    status = stopped.collector.status()
     assert status is not None
     assert status["rejected"] == {"not a fake": 1}
     assert [exporter["agent"] for exporter in status["exporters"]] == ["127.0.0.1"]
@@ -97,31 +116,28 @@ def test_ipv6_and_tcp(tmp_path: Path) -> None:
     assert status["workers"][0]["sessions"]["sessions"] == 1
 
 
-def test_restarts(tmp_path: Path) -> None:
+def test_restarts(stopped: Stopped, tmp_path: Path) -> None:
     """What decoding must remember is there after a restart: the datagrams in between are known to be missing.
 
     With more workers than before exporters may move, and what is known of them moves along. Each exporter then has one
     worker, each worker some exporters, and both store into one folder.
     """
-    collector = Collector(tmp_path)
-    with collector, sender() as sock:
-        for number in range(10):
-            sock.sendto(datagram(number), ("127.0.0.1", collector.port()))
-        assert "move along" not in collector.stop()
-    collector.options = {"workers": 2}
+    copytree(stopped.collector.out, tmp_path, dirs_exist_ok=True)
+    collector = Collector(tmp_path, options={"workers": 2})
     with collector:
         with sender() as sock:
-            for number in range(20, 30):
+            for number in range(2010, 2020):
                 sock.sendto(datagram(number), ("127.0.0.1", collector.port()))
         for exporter in range(2, 22):
             with sender(f"127.0.0.{exporter}") as sock:
                 for number in range(10):
-                    sock.sendto(datagram(100 * exporter + number), ("127.0.0.1", collector.port()))
+                    sock.sendto(datagram(10_000 * exporter + number), ("127.0.0.1", collector.port()))
         collector.until(lambda: collector.totals()["received"] == 210)
         said = collector.stop()
     assert "there were 1 workers before, now 2: templates and counts move along" in said
-    assert len(collector.kept()) == len(set(collector.kept())) == 220
-    assert {1000 * number for number in (*range(10), *range(20, 30))} < set(collector.kept())
+    kept = collector.kept()
+    assert len(kept) == len(set(kept)) == 6000 + 210
+    assert {*stopped.collector.kept(), *(1000 * number for number in range(2010, 2020))} < set(kept)
     status = collector.status()
     assert status is not None
     assert all(worker["received"] > 0 and worker["is_decoding"] for worker in status["workers"])
