@@ -35,9 +35,9 @@ from simulate.scenarios.source_ports import with_source_ports
 OPTIONS = AnalysisOptions(tables=False)
 
 
-def collisions(family: HashFamily = "crc") -> Scenario:
+def collisions(family: HashFamily = "crc", iterations: int = 10) -> Scenario:
     """Two queue pairs a connection under four leaves of eight spines, a few iterations."""
-    made = scenario("collisions", ScenarioOptions(iterations=10))
+    made = scenario("collisions", ScenarioOptions(iterations=iterations))
     return replace(made, fabric=replace(made.fabric, hash_family=family))
 
 
@@ -245,7 +245,7 @@ def test_without_links_or_ways_over_them_one_line_says_so() -> None:
 
 def test_a_link_that_has_become_slow_is_left_out() -> None:
     """Although it was full before, as it is when nothing is wrong with it."""
-    made = scenario("slow-uplink", ScenarioOptions(iterations=20))
+    made = scenario("slow-uplink", ScenarioOptions(iterations=16))
     case = simulate_case(made, 1)
     reading = replace(case.readings["flows"], flows=with_interfaces(case.readings["flows"].flows, made.fabric))
     plan = plan_reading(reading, ("a case",), case.inventory, OPTIONS)
@@ -280,7 +280,7 @@ def test_a_job_that_is_not_there_is_refused_with_those_that_are(case: Case) -> N
 def counted() -> Case:
     """The case as leaves export it in sFlow, with counters of their interfaces every half second."""
     feed = FeedSpec("sflow", rate=1024, counters_s=0.5, stamped=True)
-    return simulate_case(replace(collisions(), feeds=(feed,)), 1)
+    return simulate_case(replace(collisions(iterations=7), feeds=(feed,)), 1)
 
 
 def sampled_plan(case: Case, change: Callable[[Flows], Flows]) -> PathPlan:
