@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Event
 
 import pytest
 
 from flowprism.service.queries.changes import Change, ChangeTracker
 from tests.flowprism.command_line import Run, runner
+from tests.storage.database.made_tables import without_steps
 
 
 @pytest.fixture
@@ -28,3 +30,10 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> Event:
 
     monkeypatch.setattr(ChangeTracker, "look", looking)
     return event
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _tables_without_steps() -> Iterator[None]:
+    """Results databases get their tables at once; `tests/storage` goes the way of every version."""
+    with without_steps():
+        yield
