@@ -47,12 +47,16 @@ $(RUNNING): setup.cfg pyproject.toml constraints.txt
 run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
 	@$(if $(wildcard $(STAMP)),,NUMBA_DISABLE_JIT=1 )$(BIN)/python -m flowprism.demo out
 
+# Folders of the fast tests lie in memory where a GiB of it is free: lakes and databases wait for a disk at each commit.
+IN_MEMORY = $$([ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 1048576 ] && echo TMPDIR=/dev/shm)
+
 # One process more than processors: some tests wait for a server, a browser or a timeout.
 test: $(STAMP)  ## run the tests, without the slow ones
-	@$(BIN)/pytest -q -m "not slow" -o faulthandler_timeout=240 --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --max-worker-restart 0
+	@env $(IN_MEMORY) $(BIN)/pytest -q -o tmp_path_retention_count=1 -m "not slow" -o faulthandler_timeout=240 --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --max-worker-restart 0
 
+# The slow tests wait for more than half of their time.
 test-slow: $(STAMP)  ## run the slow tests
-	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --dist worksteal --max-worker-restart 0
+	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal --max-worker-restart 0
 	@$(BIN)/pytest -q -m soak
 
 soak: $(STAMP)  ## of the slow tests, the ten minutes in which all that the service stands on goes away
