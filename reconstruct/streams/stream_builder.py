@@ -39,6 +39,7 @@ def build_streams(flows: Flows, *, filled: int | None = None) -> Streams:
     place, offsets, ends, name = _numbered(met, np.arange(len(met.ends)))
     order = _ordered(frame, volume, met, place, offsets)
     if filled is None and len((lost := find_lost_records(frame, order, offsets, name)).like):
+        del volume, met, place, offsets, ends, name, order  # half a gigabyte of a large window is found again
         return build_streams(Flows(with_lost_records(frame, lost), flows.addresses), filled=len(lost.like))
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
