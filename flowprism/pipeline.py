@@ -64,6 +64,8 @@ from reconstruct.jobs.unreported_endpoints import add_unreported, find_unreporte
 from reconstruct.outages.outage_filling import fill_outages, outage_warnings
 from reconstruct.paths.connection_table import connections
 from reconstruct.periods.hidden_pauses import hides_pauses
+from reconstruct.sampled.caches.cache_records import cache_records, with_cached, without_fragments
+from reconstruct.sampled.caches.cached_bursts import comes_from_sampled_cache
 from reconstruct.sampled.curves.sampled_volumes import sampled_volumes
 from reconstruct.streams.endpoints import Merged, by_endpoint
 from reconstruct.streams.hidden_rates import with_hidden_rates
@@ -184,26 +186,37 @@ def analyze_reading(
     reports_ns, accounts = _reports_ns(reading), reading.accounts
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
+    drawn = comes_from_sampled_cache(flows)
     flows = correct_times(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
+    services = _services(inventory, flows.addresses)
+    codes = {address: code for code, address in enumerate(flows.addresses)} if unreported.addresses else {}
+    ranks = frozenset(codes[a] for a in unreported.ranks & codes.keys())
     counted = resolve_buffered_times(flows if complete.all() else flows.take(complete))
-    flow, when = fill_outages(build_streams(counted), options.jobs.coherence), dates(counted)
+    when, cached = dates(counted), cache_records(flows.take(drawn & kept)) if drawn.any() else None
+    if cached is not None:
+        counted, cached = with_cached(
+            counted, cached, lambda streams, hidden: find_jobs(streams, services, options.jobs, hosts, ranks, hidden)
+        )
+    flow = fill_outages(build_streams(counted), options.jobs.coherence)
     del counted
     ways = paths(correct_times(passing, clocks), flow, exporters, place.links) if passing is not None else None
     hidden = hides_pauses(flow) if metered else np.zeros(len(flow), np.bool_)
+    if cached is not None:
+        hidden |= cached.hidden(flow)
     parts = split_records(flows, kept, complete, flow, hidden, metered=metered)
-    samples = sampled_records(flows, kept)
+    samples = sampled_records(flows, kept & ~drawn)
     del flows, passing
-    services = _services(inventory, flow.addresses)
-    codes = {address: code for code, address in enumerate(flow.addresses)} if unreported.addresses else {}
-    ranks = frozenset(codes[a] for a in unreported.ranks & codes.keys())
     found = find_jobs(flow, services, options.jobs, hosts, ranks, hidden)
+    if cached is not None:
+        found = without_fragments(found, cached, services, hosts)
     silent = np.zeros(len(flow.addresses), np.bool_)
     silent[[codes[a] for a in unreported.addresses if a in codes]] = True
     found = replace(found, jobs=add_unreported(flow, found.jobs, silent, hosts))
     where = seats(inventory, flow.addresses)
     scene = JobInputs(
-        flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when, silent, options.former
-    )
+        flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when, silent, options.former,
+        cached,
+    )  # fmt: skip
     around = AnalysisContext(
         place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered,
         tables=options.tables, former=options.former,
@@ -238,7 +251,7 @@ def analyze_reading(
         feed=summary.model_copy(
             update={
                 "traffic_classes": class_bytes(uses.traffic),
-                "filled_records": len(flow.filled_rows),
+                "filled_records": len(flow.filled_rows) + (cached.unseen if cached is not None else 0),
                 "warnings": (*summary.warnings, *outage_warnings(flow)),
             }
         ),

@@ -64,8 +64,8 @@ class FeedSummary(Document):
     filled_records: int = Field(
         default=0,
         exclude_if=lambda count: not count,
-        description="records that packet numbers show to be lost, filled in by what others like them carry; left out "
-        "where there are none",
+        description="records that packet numbers show to be lost, filled in by what others like them carry, and bursts "
+        "that a cache of sampled packets counted no packet in; left out where there are none",
     )
     trimmed_packets: int = Field(
         default=0, description="packets whose payload a congested switch cut off instead of dropping them"

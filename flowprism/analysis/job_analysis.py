@@ -36,11 +36,13 @@ from diagnose.sampled.sampled_diagnosis import unlocated
 from flowprism.analysis.job_changes import CopiedChange
 from flowprism.analysis.job_report import ObservedJob, job_report, shown
 from flowprism.analysis.metered_reasons import cache as cache_sentence
+from flowprism.analysis.metered_reasons import drawn as drawn_sentence
 from flowprism.analysis.metered_reasons import shows
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.jobs.observed_iterations import observed_iterations
 from reconstruct.membership.continued_transfers import continued_transfers, current_holders
+from reconstruct.sampled.caches.cache_records import DrawnPackets
 from reconstruct.timelines.merged_messages import Metered, metered
 from reconstruct.timelines.metered_transfers import both_ways, known_transfers, latest_arrivals
 from reconstruct.timelines.operations import operations
@@ -71,6 +73,7 @@ class JobTask:
         labels: the inventory's tenants and jobs; None without an inventory.
         options: thresholds of the findings.
         tables: whether timelines and pair table are wanted in addition to the report.
+        drawn: how well a cache that is fed with sampled packets shows it; None where all packets are counted.
         metered: whether the records are a meter's, which merges what follows within its timeout.
         paths: where its streams were seen between switches; None where no feed shows it.
         dates: between what its packets were sent; None where their times are known.
@@ -100,6 +103,7 @@ class JobTask:
     changes: tuple[CopiedChange, ...] = ()
     unreported: Int = field(default_factory=lambda: NO_ENDPOINTS)
     syncs_ns: Int = field(default_factory=lambda: NO_SYNCS)
+    drawn: DrawnPackets | None = None
     former: Layout | None = None
 
 
@@ -163,7 +167,7 @@ def analyze_job(task: JobTask) -> JobResult:
     findings = downgrade_compute(_findings(reported, cache, task.options), silent=len(task.unreported) > 0)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
-        report=_with_unreported(job_report(_shown(view, strategy, cache, job), task.labels), task),
+        report=_with_unreported(job_report(_shown(view, strategy, cache, task), task.labels), task),
         findings=tuple(findings),
         events=tuple(_events(task, view, strategy, hangs=hangs)),
         tables=_tables(task, view, reported, strategy) if task.tables else None,
@@ -182,10 +186,11 @@ def _with_unreported(report: JobReport, task: JobTask) -> JobReport:
     return report.model_copy(update={"unreported": named, "detectability": known})
 
 
-def _shown(view: JobView, strategy: InferredLayout, cache: Metered | None, job: Job) -> ObservedJob:
+def _shown(view: JobView, strategy: InferredLayout, cache: Metered | None, task: JobTask) -> ObservedJob:
     if cache is None:
         return shown(view, strategy)
-    return shown(view, strategy, (cache_sentence(cache),), shows(cache, job))
+    recorded = "every packet is counted" if task.drawn is None else drawn_sentence(task.drawn)
+    return shown(view, strategy, recorded, (cache_sentence(cache),), shows(cache, task.job))
 
 
 def _events(task: JobTask, view: JobView, strategy: InferredLayout, *, hangs: bool) -> list[Event]:

@@ -57,14 +57,20 @@ class ObservedJob:
 
 
 def shown(
-    job: JobView, strategy: InferredLayout, cached: Sequence[str] = (), shows: tuple[ShownResult, ...] = ()
+    job: JobView,
+    strategy: InferredLayout,
+    recorded: str = "every packet or message is recorded",
+    cached: Sequence[str] = (),
+    shows: tuple[ShownResult, ...] = (),
 ) -> ObservedJob:
-    """What a feed of mirrors or exact records shows of a job; of a flow cache, what it is and shows."""
+    """What a feed of mirrors or exact records shows of a job; of a flow cache, what it records, is and shows."""
     begin_ns = int(job.operations["start_ns"].min())
     whole = job.seen_whole()
     share = estimate_hidden_step(job.operations, job.iterations, len(set(job.stage.values())))
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
-    found = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, cached)
+    found = _detectability(
+        job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, (recorded, *cached)
+    )
     found = found.model_copy(update={"reasons": (*found.reasons, *(s.sentence() for s in shows)), "shows": shows})
     if found.hides("iterations"):
         found = found.model_copy(update={"timeline_error_ratio": None})
@@ -123,18 +129,17 @@ def _tenant(hosts: tuple[str, ...], label: JobLabel | None, inventory: Inventory
     return owners[0] if owners else None
 
 
-def _detectability(job: JobView, whole: JobView, error_ns: float, cached: Sequence[str]) -> Detectability:
+def _detectability(job: JobView, whole: JobView, error_ns: float, feed: Sequence[str]) -> Detectability:
     """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the noise.
 
     Args:
         job: all that was seen of it.
         whole: that of it which was seen from end to end by all exporters, and is compared.
         error_ns: mean error of an iteration time.
-        cached: what a flow cache is.
+        feed: what is recorded, and more about the feed.
     """
     noise = noise_ratio(durations_ns(whole.edges_ns))
-    recorded = "every packet is counted" if cached else "every packet or message is recorded"
-    reasons = [f"{recorded}; the optimizer step after the last transfer is not seen", *cached]
+    reasons = [f"{feed[0]}; the optimizer step after the last transfer is not seen", *feed[1:]]
     if whole.iterations < job.iterations:
         compared = f"{whole.iterations} of {job.iterations} iterations compared"
         reasons.append(f"some endpoints were not seen all the time: {compared}")

@@ -27,13 +27,17 @@ from flowprism.analysis.traffic_account import syncs_ns
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job, Recognition
 from reconstruct.jobs.job_streams import job_streams
+from reconstruct.sampled.caches.cache_records import CacheRecords
 from reconstruct.traffic_classes.classification import ClassifiedTraffic
 from strategy.placement import Seat
 
 
 @dataclass(frozen=True, slots=True)
 class JobInputs:
-    """What the jobs of one window are cut from; `former` has their layouts in the window before."""
+    """What the jobs of one window are cut from.
+
+    `former` has their layouts in the window before; `cached` what caches counted that are fed with sampled packets.
+    """
 
     flow: Streams
     window: Window
@@ -47,6 +51,7 @@ class JobInputs:
     dates: TimeBounds | None
     silent: Bool
     former: FormerLayouts
+    cached: CacheRecords | None
 
     def labels(self) -> Inventory | None:
         """The inventory without what is known of each endpoint."""
@@ -91,6 +96,7 @@ def make_tasks(
             unreported=job.endpoints[scene.silent[job.endpoints]],
             changes=job_changes(flow, own.edges_ns, (between, remaining), job.endpoints, scene.seats),
             syncs_ns=syncs.get(number, NO_SYNCS),
+            drawn=scene.cached.of(job.endpoints) if scene.cached is not None else None,
             former=scene.former.get(frozenset(scene.place.names(job.endpoints))),
         )
 

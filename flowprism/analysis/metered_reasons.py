@@ -6,6 +6,7 @@ import numpy as np
 
 from datamodel.reports.report import ShownResult
 from reconstruct.jobs.job_recognition import Job
+from reconstruct.sampled.caches.cache_records import DrawnPackets
 from reconstruct.timelines.merged_messages import MERGES, UNANIMOUS, Metered
 
 # What would show the rest, where no cache can be set so short: RFC 5102 counts timeouts in seconds.
@@ -66,6 +67,16 @@ def cache(found: Metered) -> str:
     sent = f"{merged} of {every} connections send several bursts in one record"
     cut = f" ({', '.join(limits)})" if limits else ""
     return f"records of a flow cache{cut}: {sent}"
+
+
+def drawn(found: DrawnPackets) -> str:
+    """What a cache that is fed with sampled packets counts, and what of it is not known."""
+    said = f"1 packet in {found.rate:,} is counted, and volumes are those that come back"
+    if found.unseen:
+        said += f"; {found.unseen:,} of {found.bursts:,} bursts without a counted packet stand where they usually are"
+    if found.faint:
+        said += f"; {found.faint:,} of {found.connections:,} connections have too few packets for either"
+    return said
 
 
 def _remedy(job: Job) -> str:

@@ -108,14 +108,14 @@ def _on_beat(streams: Streams, stream: int, edges_ns: Int) -> TimeAlignedStream 
     if found is None:
         return None
     start_ns = streams.start_ns[found.rows[found.low]]
-    for own_ns in (edges_ns, edges_ns + _longest_pause_ns(start_ns, edges_ns)):
+    for own_ns in (edges_ns, edges_ns + longest_pause_ns(start_ns, edges_ns)):
         counted = _count_bursts(found, start_ns, own_ns)
         if _keeps_beat(counted, len(edges_ns)):
             return counted
     return None
 
 
-def _longest_pause_ns(start_ns: Int, edges_ns: Int) -> int:
+def longest_pause_ns(start_ns: Int, edges_ns: Int) -> int:
     """How far from the edge the middle of the longest time in an iteration is in which no burst begins.
 
     Only iterations no longer than the median one count: what makes others long shifts what is sent in them.

@@ -1,0 +1,59 @@
+"""Records of a cache of drawn packets -> bursts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.telemetry.flows import Flows
+from reconstruct.sampled.caches.cached_bursts import cached_bursts, comes_from_sampled_cache
+from tests.reconstruct.sampled.caches.cached_training import PACKET_BYTES, SECOND, START, Burst, drawn
+
+
+def test_the_active_timeout_does_not_part_a_burst() -> None:
+    """Its records follow each other within a few times the distance of drawn packets."""
+    bursts = [Burst(0, 1, 10.0 * k, 3.5, 400_000) for k in range(5)]
+    flows = drawn(bursts, 1000, 1)
+    assert len(flows) >= 5 * 4
+    found = cached_bursts(flows)
+    assert found.offsets.tolist() == [0, 5]
+    assert np.rint((found.start_ns - START) / SECOND).tolist() == [0, 10, 20, 30, 40]
+    assert np.allclose((found.end_ns - found.start_ns) / SECOND, 3.5, atol=0.1)
+    assert found.samples.sum() == flows.frame["packets"].sum()
+
+
+def test_a_pause_parts_bursts_though_the_record_before_was_cut() -> None:
+    """Nothing is drawn for three seconds."""
+    bursts = [Burst(0, 1, 4.0 * k, 0.99, 200_000) for k in range(8)]
+    assert cached_bursts(drawn(bursts, 1000, 2, active_s=0.5)).offsets.tolist() == [0, 8]
+
+
+def test_of_two_exporters_the_one_that_drew_more_counts() -> None:
+    """They draw other packets of the same bytes, and end records elsewhere."""
+    bursts = [Burst(a, b, 4.0 * k, 0.5, 100_000) for k in range(8) for a, b in ((0, 1), (1, 0))]
+    both, one = drawn(bursts, 1000, 3, points=2), drawn(bursts, 1000, 3)
+    found, alone = cached_bursts(both), cached_bursts(one)
+    assert np.array_equal(found.samples, alone.samples)
+    assert np.array_equal(found.start_ns, alone.start_ns)
+    assert found.packet_bytes.tolist() == [PACKET_BYTES, PACKET_BYTES]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_records_changes_nothing(seed: int) -> None:
+    """Equal records, equal bursts."""
+    bursts = [Burst(a, b, 4.0 * k, 1.7, 60_000) for k in range(8) for a, b in ((0, 1), (1, 2), (2, 0))]
+    flows = drawn(bursts, 1000, 4, points=2)
+    other = Flows(flows.frame.take(np.random.default_rng(seed).permutation(len(flows))), flows.addresses)
+    found, again = cached_bursts(flows), cached_bursts(other)
+    for name in ("offsets", "row_offsets", "start_ns", "end_ns", "samples", "packet_bytes"):
+        assert np.array_equal(getattr(found, name), getattr(again, name)), name
+
+
+def test_single_drawn_packets_of_an_exporter_without_a_cache_are_none() -> None:
+    """Of sFlow a record counts one packet, of an unsampled cache all of them."""
+    flows = drawn([Burst(0, 1, 4.0 * k, 0.5, 100_000) for k in range(8)], 1000, 5)
+    assert comes_from_sampled_cache(flows).all()
+    single = flows.frame.replace(packets=np.ones(len(flows), np.int64), metered=np.zeros(len(flows), np.bool_))
+    assert not comes_from_sampled_cache(Flows(single, flows.addresses)).any()
+    whole = flows.frame.replace(sampling_rate=np.ones(len(flows), np.int64))
+    assert not comes_from_sampled_cache(Flows(whole, flows.addresses)).any()
