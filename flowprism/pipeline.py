@@ -186,7 +186,7 @@ def analyze_reading(
     reports_ns, accounts = _reports_ns(reading), reading.accounts
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
-    drawn = comes_from_sampled_cache(flows)
+    drawn = comes_from_sampled_cache(flows, complete)
     flows = correct_times(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
     services = _services(inventory, flows.addresses)
     codes = {address: code for code, address in enumerate(flows.addresses)} if unreported.addresses else {}

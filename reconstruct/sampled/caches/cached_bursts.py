@@ -16,7 +16,7 @@ from reconstruct.numeric.factorize import factorize, factorize_rows
 from reconstruct.numeric.ragged_arrays import offsets_of
 from reconstruct.numeric.row_runs import run_starts
 from reconstruct.sampled.curves.progress_curves import CONTROL_BYTES, has_sequence_number
-from reconstruct.streams.observations import CONNECTION, POINT, is_unsampled
+from reconstruct.streams.observations import CONNECTION, POINT
 
 # Drawn packets of a burst lie apart at random: so many times their mean distance comes by a chance of e^-10.
 WITHIN_BURST = 10.0
@@ -78,14 +78,27 @@ class EvenBursts:
         return EvenBursts(*(getattr(self, name)[some] for name in self.__slots__))
 
 
-def comes_from_sampled_cache(flows: Flows) -> Bool:
-    """(rows,) records of exporters that keep a cache of the packets that they draw: some count several of them."""
+def comes_from_sampled_cache(flows: Flows, complete: Bool) -> Bool:
+    """(rows,) records of exporters that keep a cache of the packets that they draw: some count several of them.
+
+    Between endpoints that records of all packets show, these count alone, whenever they were made.
+
+    Args:
+        flows: records of all feeds.
+        complete: (rows,) those that count all packets.
+    """
     frame = flows.frame
-    drawn = ~is_unsampled(frame) & ~has_sequence_number(flows) & (frame["sampling_rate"] > 1)
+    drawn = ~complete & ~has_sequence_number(flows) & (frame["sampling_rate"] > 1)
+    if not drawn.any():
+        return drawn
     _, exporter = factorize(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"])
     caches = np.zeros(len(frame), np.bool_)
     caches[exporter[drawn & frame["metered"].astype(np.bool_)]] = True
-    return np.asarray(drawn & caches[exporter], np.bool_)
+    ends = [frame[name].astype(np.int64) for name in ("src_addr", "dst_addr")]
+    _, pair = factorize(np.minimum(*ends) << 32 | np.maximum(*ends))
+    shown = np.zeros(len(frame), np.bool_)
+    shown[pair[complete]] = True
+    return np.asarray(drawn & caches[exporter] & ~shown[pair], np.bool_)
 
 
 def cached_bursts(flows: Flows) -> CachedBursts:

@@ -7,7 +7,8 @@ import pytest
 
 from datamodel.telemetry.flows import Flows
 from reconstruct.sampled.caches.cached_bursts import cached_bursts, comes_from_sampled_cache
-from tests.reconstruct.sampled.caches.cached_training import PACKET_BYTES, SECOND, START, Burst, drawn
+from reconstruct.streams.observations import is_unsampled
+from tests.reconstruct.sampled.caches.cached_training import NAMES, PACKET_BYTES, SECOND, START, Burst, drawn
 
 
 def test_the_active_timeout_does_not_part_a_burst() -> None:
@@ -52,8 +53,18 @@ def test_the_order_of_records_changes_nothing(seed: int) -> None:
 def test_single_drawn_packets_of_an_exporter_without_a_cache_are_none() -> None:
     """Of sFlow a record counts one packet, of an unsampled cache all of them."""
     flows = drawn([Burst(0, 1, 4.0 * k, 0.5, 100_000) for k in range(8)], 1000, 5)
-    assert comes_from_sampled_cache(flows).all()
+    assert comes_from_sampled_cache(flows, is_unsampled(flows.frame)).all()
     single = flows.frame.replace(packets=np.ones(len(flows), np.int64), metered=np.zeros(len(flows), np.bool_))
-    assert not comes_from_sampled_cache(Flows(single, flows.addresses)).any()
+    assert not comes_from_sampled_cache(Flows(single, flows.addresses), is_unsampled(single)).any()
     whole = flows.frame.replace(sampling_rate=np.ones(len(flows), np.int64))
-    assert not comes_from_sampled_cache(Flows(whole, flows.addresses)).any()
+    assert not comes_from_sampled_cache(Flows(whole, flows.addresses), is_unsampled(whole)).any()
+
+
+def test_between_endpoints_that_all_packets_are_counted_of_drawn_ones_count_nothing() -> None:
+    """One record of all packets is enough, in either direction."""
+    bursts = [Burst(a, b, 4.0 * k, 0.5, 100_000) for k in range(8) for a, b in ((0, 1), (1, 0), (1, 2))]
+    frame = drawn(bursts, 1000, 6).frame
+    rate = np.where(np.arange(len(frame)) == np.flatnonzero(frame["src_addr"] == 0)[0], 1, frame["sampling_rate"])
+    flows = Flows(frame.replace(sampling_rate=rate), NAMES)
+    found = comes_from_sampled_cache(flows, is_unsampled(flows.frame))
+    assert np.array_equal(found, frame["dst_addr"] == 2)
