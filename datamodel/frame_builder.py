@@ -29,6 +29,8 @@ class FrameBuilder:
 
     def add(self, rows: int, columns: Mapping[str, Array]) -> None:
         """Take in a part: columns of `rows` values each; those left out hold their default."""
+        if not rows:
+            return
         for column in self._schema:
             given = columns.get(column.name)
             if given is None and column.name not in self._columns:

@@ -107,6 +107,18 @@ def test_a_gathered_column_of_one_value_costs_nothing_until_it_meets_another() -
     assert gathering.frame()["packets"].tolist() == [6, 6, 6, 6, 6, 5, 1, 1]
 
 
+def test_a_part_without_rows_changes_nothing() -> None:
+    """All records of a batch may have been rejected."""
+    part = {name: np.array([value]) for name, value in (("time_ns", 3), ("sampler_address", 0), ("reason", 7))}
+    nothing = {name: column[:0] for name, column in (part | {"packets": np.array([6])}).items()}
+    gathering = FrameBuilder(DROPS)
+    gathering.add(0, nothing)
+    assert not len(gathering.frame())
+    gathering.add(1, part | {"packets": np.array([6])})
+    gathering.add(0, nothing)
+    assert gathering.frame()["packets"].tolist() == [6]
+
+
 def test_recode_sorts_the_address_book_and_drops_what_nobody_uses() -> None:
     """Equal records get equal codes, whatever order their addresses were met in."""
     times = {"time_flow_start_ns": [1, 2], "time_flow_end_ns": [1, 2], "bytes": [3, 4]}
