@@ -135,16 +135,16 @@ def _side_by_side(found: Elements) -> Float:
 
 
 def _cables(found: Elements, where: SwitchPairs, votes: Float, options: ModelOptions) -> list[LinkHypothesis]:
-    told: dict[int, Float] = {}  # by how many cables a switch has: many have as many
+    told: tuple[int, Float] | None = None  # switches that follow each other mostly have as many cables
     hypotheses = []
     for switch, counts, out, into in where.switches(options.unknown_cables):
         for count in counts:
-            if count not in told:
-                told[count] = _told(found, count, options)
+            if told is None or told[0] != count:
+                told = count, _told(found, count, options)
             sides: tuple[tuple[Side | None, Bool], ...] = (("tx", out), ("rx", into), (None, out | into))
             for direction, own in sides:
                 if own.any():
-                    one = _cable(found, (switch, count), (direction, own), told[count], votes, options)
+                    one = _cable(found, (switch, count), (direction, own), told[1], votes, options)
                     hypotheses.append(one)
     return hypotheses
 
