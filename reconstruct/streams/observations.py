@@ -35,11 +35,15 @@ def select_primary(flows: Flows) -> Bool:
         kept = _best(_codes([frame["src_addr"], frame["dst_addr"]]), kind, kind, frame, kept)
     complete = is_unsampled(frame)
     counting = kept & complete
-    if counting.any() and not all(_is_constant(frame[name]) for name in POINT):
-        connection, point = _codes([frame[name] for name in CONNECTION]), _codes([frame[name] for name in POINT])
-        counting = _best(connection, _by_records(connection, point, frame, counting), point, frame, counting)
-        kept = counting | (kept & ~complete)
-    return kept
+    return select_points(frame, counting) | (kept & ~complete) if counting.any() else kept
+
+
+def select_points(frame: Frame, counting: Bool) -> Bool:
+    """(rows,) of those that count, the ones of each connection's best point, and of others outside of its time."""
+    if all(_is_constant(frame[name]) for name in POINT):
+        return counting
+    connection, point = _codes([frame[name] for name in CONNECTION]), _codes([frame[name] for name in POINT])
+    return _best(connection, _by_records(connection, point, frame, counting), point, frame, counting)
 
 
 def _kinds(frame: Frame) -> Int:

@@ -10,16 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Bool, Float, Int
 from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.factorize import factorize, factorize_rows
+from reconstruct.numeric.medians import medians_of_own_group
 from reconstruct.numeric.ragged_arrays import offsets_of
 from reconstruct.numeric.row_runs import run_starts
 from reconstruct.sampled.curves.progress_curves import CONTROL_BYTES, has_sequence_number
-from reconstruct.streams.observations import CONNECTION, POINT
+from reconstruct.streams.observations import CONNECTION, select_points
 
 # Drawn packets of a burst lie apart at random: so many times their mean distance comes by a chance of e^-10.
 WITHIN_BURST = 10.0
+# Those that a moment in time parts lie apart by twice the mean distance in the mean, by four times one in ten.
+SOON = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def comes_from_sampled_cache(flows: Flows, complete: Bool) -> Bool:
     drawn = ~complete & ~has_sequence_number(flows) & (frame["sampling_rate"] > 1)
     if not drawn.any():
         return drawn
-    _, exporter = factorize(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"])
+    _, exporter = factorize(_exporters(frame))
     caches = np.zeros(len(frame), np.bool_)
     caches[exporter[drawn & frame["metered"].astype(np.bool_)]] = True
     ends = [frame[name].astype(np.int64) for name in ("src_addr", "dst_addr")]
@@ -108,14 +112,16 @@ def cached_bursts(flows: Flows) -> CachedBursts:
         flows: records of sampled caches (`comes_from_sampled_cache`), their times on one clock.
     """
     frame = flows.frame
-    rows = np.flatnonzero(frame["bytes"] > CONTROL_BYTES * frame["packets"])
-    rows = rows[_best_sight(flows.take(rows))]
+    rows = np.flatnonzero((frame["packets"] > 0) & (frame["bytes"] > CONTROL_BYTES * frame["packets"]))
+    every = np.ones(len(rows), np.bool_)
+    rows = rows[select_points(frame.take(rows), every)] if len(rows) else rows
     _, connection = factorize_rows(*(frame[name][rows].astype(np.int64) for name in CONNECTION))
     start_ns, end_ns = frame["time_flow_start_ns"][rows], frame["time_flow_end_ns"][rows]
     order = np.lexsort([frame["bytes"][rows], end_ns, start_ns, connection])
     rows, connection, start_ns, end_ns = (column[order] for column in (rows, connection, start_ns, end_ns))
     count = frame["packets"][rows].astype(np.float64)
-    begins = _begins(connection, start_ns, end_ns, count)
+    exporter = factorize(_exporters(frame.take(rows)))[1]
+    begins = _begins(connection, exporter, start_ns, end_ns, count)
     first = np.flatnonzero(begins)
     size = np.bincount(connection, frame["bytes"][rows]) / np.maximum(np.bincount(connection, count), 1)
     return CachedBursts(
@@ -129,31 +135,40 @@ def cached_bursts(flows: Flows) -> CachedBursts:
     )
 
 
-def _best_sight(flows: Flows) -> Bool:
-    """(rows,) records of the point that drew most packets of their connection."""
-    frame = flows.frame
-    if not len(frame):
-        return np.zeros(0, np.bool_)
-    connections, connection = factorize_rows(*(frame[name].astype(np.int64) for name in CONNECTION))
-    points, point = factorize_rows(*(frame[name].astype(np.int64) for name in POINT))
-    sight = connection * len(points) + point
-    drawn = np.bincount(sight, frame["packets"], len(connections) * len(points))
-    best = drawn.reshape(len(connections), len(points)).argmax(axis=1)
-    return np.asarray(best[connection] == point, np.bool_)
+def _exporters(frame: Frame) -> Int:
+    """(rows,) exporter and domain of each record as one number."""
+    return np.asarray(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"], np.int64)
 
 
-def _begins(connection: Int, start_ns: Int, end_ns: Int, count: Float) -> Bool:
-    """(rows,) records that begin a burst.
+def _begins(connection: Int, exporter: Int, start_ns: Int, end_ns: Int, count: Float) -> Bool:
+    """(rows,) records, by connection and time, that begin a burst.
 
-    One goes on with the burst of the record before where the active timeout cut that: it lasted as long as any does, as
-    far as drawn packets show, and the next one was drawn soon.
+    One goes on with the burst of those before where the active timeout cut these: they lasted as long as any of the
+    exporter's does, as far as drawn packets show, and the next packet was drawn soon. Where that mostly takes longer
+    than from one packet to the next, the connection paused, and no timeout cut anything.
     """
-    lasted_ns = end_ns - start_ns
-    timeout_ns = lasted_ns.max(initial=0)
-    apart_ns = lasted_ns / np.maximum(count - 1, 1)
-    reach_ns = WITHIN_BURST * np.maximum(apart_ns[1:], apart_ns[:-1])
-    pause_ns = start_ns[1:] - end_ns[:-1]
-    goes_on = (pause_ns <= np.minimum(reach_ns, timeout_ns)) & (lasted_ns[:-1] + reach_ns >= timeout_ns)
     begins = run_starts(connection)
-    begins[1:] |= ~goes_on
+    if len(begins) < 2:
+        return begins
+    latest_ns, owner = _latest(connection, end_ns)
+    lasted_ns, apart_ns = end_ns - start_ns, (end_ns - start_ns) / np.maximum(count - 1, 1)
+    longest_ns = np.zeros(int(exporter.max()) + 1, np.int64)
+    np.maximum.at(longest_ns, exporter, lasted_ns)
+    before, timeout_ns = owner[:-1], longest_ns[exporter[1:]]
+    usual_ns, pause_ns = np.maximum(apart_ns[1:], apart_ns[before]), start_ns[1:] - latest_ns[:-1]
+    reach_ns = WITHIN_BURST * usual_ns
+    cut = ~begins[1:] & (pause_ns <= np.minimum(reach_ns, timeout_ns)) & (lasted_ns[before] + reach_ns >= timeout_ns)
+    pauses = np.where(cut & (pause_ns > 0), pause_ns / np.maximum(usual_ns, 1.0), np.nan)
+    cut &= (medians_of_own_group(pauses, connection[1:]) <= SOON) | (pause_ns <= 0)
+    begins[1:] |= ~cut
     return begins
+
+
+def _latest(connection: Int, end_ns: Int) -> tuple[Int, Int]:
+    """(latest end of each record and those before it of its connection, the record that has it)."""
+    place, first = np.arange(len(end_ns)), np.flatnonzero(run_starts(connection))
+    span = int(end_ns.max() - end_ns.min()) + 1
+    number = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(end_ns))))
+    latest = np.maximum.accumulate(number * span + (end_ns - end_ns.min()))
+    owner = np.maximum.accumulate(np.where(latest == number * span + (end_ns - end_ns.min()), place, 0))
+    return latest - number * span + end_ns.min(), owner

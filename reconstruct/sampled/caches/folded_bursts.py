@@ -13,7 +13,7 @@ import numpy as np
 from datamodel.reconstructed.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 from reconstruct.jobs.time_aligned_streams import longest_pause_ns
-from reconstruct.numeric.row_runs import runs
+from reconstruct.numeric.row_runs import run_starts, runs
 from reconstruct.sampled.caches.cached_bursts import CachedBursts, EvenBursts
 from reconstruct.sampled.caches.equal_counts import even_counts
 
@@ -21,6 +21,9 @@ from reconstruct.sampled.caches.equal_counts import even_counts
 FEWEST_ITERATIONS = 4
 # The next longer iteration of one kind takes longer by so much at most: beyond, its bursts may be another place's.
 AS_LONG = 0.03
+ODD, SILENT = -1, -2
+# Of so many packets that are drawn in the mean none is by a chance of e^-10.
+SURELY_DRAWN = 10.0
 # A place that fewer iterations show is chance; nearly all bursts are at a place, and few at that of another one.
 SEEN, MOSTLY, TWICE = 0.4, 0.9, 0.05
 
@@ -45,8 +48,8 @@ def fold(found: CachedBursts, connection: int, edges_ns: Int, life_ns: tuple[int
     iteration[iteration == len(edges_ns) - 1] = -1
     if (iteration < 0).all():
         return None
-    kind = _kinds(np.diff(edges_ns), iteration)
-    parts = []
+    kind = _kinds(np.diff(edges_ns), iteration, found.samples[own])
+    parts = [_as_counted(found, own, kind[iteration] == ODD, iteration)]
     for k in range(int(kind.max()) + 1):
         rows = np.flatnonzero((iteration >= 0) & (kind[iteration] == k))
         if not len(rows):
@@ -56,10 +59,25 @@ def fold(found: CachedBursts, connection: int, edges_ns: Int, life_ns: tuple[int
             return None
         parts.append(part)
     whole = EvenBursts(*(np.concatenate([getattr(p, name) for p in parts]) for name in EvenBursts.__slots__))
-    order = np.flatnonzero((whole.start_ns >= life_ns[0]) & (whole.start_ns <= life_ns[1]))
+    inside = (whole.start_ns >= life_ns[0]) & (whole.end_ns <= life_ns[1])
+    order = np.flatnonzero(whole.seen | inside)
     order = order[np.argsort(whole.start_ns[order], kind="stable")]
     chosen = whole.take(order)
     return replace(chosen, samples=chosen.samples * found.samples[own].sum() / chosen.samples.sum())
+
+
+def _as_counted(found: CachedBursts, own: slice, odd: Bool, iteration: Int) -> EvenBursts:
+    """Bursts of iterations that take as long as no others: where they were seen, as many samples an iteration."""
+    some = np.flatnonzero(odd & (iteration >= 0))
+    samples = found.samples[own][some]
+    whole = np.bincount(iteration[some], samples, int(iteration.max(initial=0)) + 1)
+    return EvenBursts(
+        like=own.start + some,
+        start_ns=found.start_ns[own][some],
+        end_ns=found.end_ns[own][some],
+        samples=samples / whole[iteration[some]],
+        seen=np.ones(len(some), np.bool_),
+    )
 
 
 def _for_life(edges_ns: Int, life_ns: tuple[int, int]) -> Int:
@@ -70,21 +88,26 @@ def _for_life(edges_ns: Int, life_ns: tuple[int, int]) -> Int:
     return np.concatenate([earlier, edges_ns, edges_ns[-1] + last * np.arange(1, max(after, 0) + 1)])
 
 
-def _kinds(length_ns: Int, iteration: Int) -> Int:
-    """(iterations,) kind of each, 0 up: those that take about as long; -1 before the first burst, and after the last.
+def _kinds(length_ns: Int, iteration: Int, samples: Float) -> Int:
+    """(iterations,) kind of each, from 0 up: those that take about as long; ODD where few do, SILENT without bursts.
 
-    Of a kind of few iterations are those that take nearly as long as another kind's.
+    Silent are those before the first burst and after the last, and those in a row that chance alone does not explain:
+    in as many others so many packets are drawn that some would have been.
     """
     inside = np.arange(iteration[iteration >= 0].min(), iteration.max() + 1)
+    drawn = np.bincount(iteration[iteration >= 0], samples[iteration >= 0], len(length_ns))
+    none = drawn[inside] == 0
+    number = np.cumsum(run_starts(none)) - 1
+    expected = np.bincount(number)[number] * drawn.sum() / max(np.count_nonzero(drawn), 1)
+    inside = inside[~(none & (expected >= SURELY_DRAWN))]
+    found = np.full(len(length_ns), SILENT)
     length = length_ns[inside].astype(np.float64)
     kind = runs(length, AS_LONG)
     often = np.bincount(kind) >= FEWEST_ITERATIONS
-    found = np.full(len(length_ns), -1)
     if not often.any():
         found[inside] = 0
         return found
-    middle = np.array([np.median(length[kind == k]) for k in np.flatnonzero(often).tolist()])
-    found[inside] = np.abs(length[:, None] - middle).argmin(axis=1)
+    found[inside] = np.where(often, np.cumsum(often) - 1, ODD)[kind]
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from datamodel.frame import concat
 from datamodel.telemetry.flows import Flows
 from reconstruct.sampled.caches.cached_bursts import cached_bursts, comes_from_sampled_cache
 from reconstruct.streams.observations import is_unsampled
@@ -68,3 +69,47 @@ def test_between_endpoints_that_all_packets_are_counted_of_drawn_ones_count_noth
     flows = Flows(frame.replace(sampling_rate=rate), NAMES)
     found = comes_from_sampled_cache(flows, is_unsampled(flows.frame))
     assert np.array_equal(found, frame["dst_addr"] == 2)
+
+
+@pytest.mark.parametrize(("lasts_s", "packets"), [(3.0, 12_000), (2.0, 8_000)])
+def test_sparse_bursts_that_no_timeout_cut_stay_apart(lasts_s: float, packets: int) -> None:
+    """The pause of 1.5 s lies within ten distances of packets, but no timeout is as short as bursts are."""
+    bursts = [Burst(0, 1, (lasts_s + 1.5) * k, lasts_s, packets) for k in range(40)]
+    found = cached_bursts(drawn(bursts, 1000, 7, active_s=60))
+    assert 40 <= len(found.samples) <= 46  # nothing is drawn for a second within some of them
+
+
+def test_each_exporter_has_a_timeout_of_its_own() -> None:
+    """Bursts that one cuts after 1 s are joined though records of another one last 5 s."""
+    short, long = ([Burst(a, b, 20.0 * k, 8.0, 800_000) for k in range(20)] for a, b in ((0, 1), (2, 3)))
+    one, other = drawn(short, 1000, 8).frame, drawn(long, 1000, 9, active_s=5.0).frame
+    other = other.replace(sampler_address=np.full(len(other), 9))
+    found = cached_bursts(Flows(concat(one.schema, [one, other]), NAMES))
+    assert found.offsets.tolist() == [0, 20, 40]
+
+
+def test_a_record_within_another_ends_no_burst() -> None:
+    """A few packets of another class of traffic have a record of their own in the midst of a burst."""
+    frame = drawn([Burst(0, 1, 10.0 * k, 3.5, 400_000) for k in range(20)], 1000, 10).frame
+    begin = np.flatnonzero(np.diff(frame["time_flow_start_ns"], prepend=0) > 5 * SECOND)
+    inner = frame.take(begin).replace(packets=np.full(len(begin), 5), bytes=np.full(len(begin), 5 * PACKET_BYTES))
+    inner = inner.replace(
+        time_flow_start_ns=inner["time_flow_start_ns"] + SECOND // 2,
+        time_flow_end_ns=inner["time_flow_start_ns"] + SECOND // 2 + 40_000_000,
+    )
+    assert cached_bursts(Flows(concat(frame.schema, [frame, inner]), NAMES)).offsets.tolist() == [0, 20]
+
+
+def test_another_exporter_counts_where_the_best_one_no_longer_looks() -> None:
+    """One reports the first half, another one the second."""
+    bursts = [Burst(0, 1, 4.0 * k, 0.5, 100_000) for k in range(40)]
+    first, second = (drawn(own, 1000, 11) for own in (bursts[:24], bursts[24:]))
+    frame = second.frame.replace(sampler_address=np.full(len(second), 9))
+    assert cached_bursts(Flows(concat(frame.schema, [first.frame, frame]), NAMES)).offsets.tolist() == [0, 40]
+
+
+def test_records_without_packets_are_none() -> None:
+    """Their number is unknown in some files."""
+    flows = drawn([Burst(0, 1, 4.0 * k, 0.5, 100_000) for k in range(8)], 1000, 12)
+    frame = flows.frame.replace(packets=np.zeros(len(flows), np.int64))
+    assert len(cached_bursts(Flows(frame, NAMES))) == 0

@@ -53,3 +53,23 @@ def test_no_places_no_bursts() -> None:
     bursts = [Burst(0, 1, float(at), 0.01, 1500) for at in np.sort(chance.uniform(0, 600, 150))]
     edges_ns = START + (20.0 * np.arange(1, 31) * SECOND).astype(np.int64)
     assert fold(cached_bursts(drawn(bursts, 1000, 3)), 0, edges_ns, (START, START + 600 * SECOND)) is None
+
+
+def test_nothing_is_placed_where_a_connection_was_silent() -> None:
+    """It sends nothing in ten of thirty iterations; one of 300 s has its bursts where they were seen."""
+    edges_s = np.cumsum(np.where(np.arange(30) == 4, 300.0, 20.0))
+    begin_s = np.concatenate([[0.0], edges_s[:-1]])
+    sent = np.flatnonzero((np.arange(30) < 10) | (np.arange(30) >= 20)).tolist()
+    late = [280.0 if k == 4 else 0.0 for k in range(30)]
+    bursts = [Burst(0, 1, float(begin_s[k] + late[k] + place), 0.01, 3000) for k in sent for place in PLACES_S]
+    found = cached_bursts(drawn(bursts, 1000, 5))
+    edges_ns = START + (edges_s * SECOND).astype(np.int64)
+    folded = fold(found, 0, edges_ns, (START, int(edges_ns[-1])))
+    assert folded is not None
+    iteration = np.searchsorted(edges_ns, folded.start_ns)
+    assert set(iteration.tolist()) == set(sent)
+    paused = folded.start_ns[iteration == 4] - START
+    assert (paused > (begin_s[4] + 275) * SECOND).all()
+    assert folded.seen[iteration == 4].all()
+    whole = np.bincount(iteration, folded.samples)[sent]
+    assert np.allclose(whole, whole[0])
