@@ -245,7 +245,10 @@ def _in_all_it_does(measured: _Measured, late: Bool, compared: ComparedIteration
 def _slow_links(measured: _Measured, compared: ComparedIterations) -> list[SlowLink]:
     """The links that are slow, by the rates of all streams."""
     job = measured.job
-    return slow_links(measured.rates, compared, measured.losses(compared), job.fabric, job.notices, job.edges_ns)
+    lost = measured.losses(compared)
+    return slow_links(
+        measured.rates, compared, lost, job.fabric, job.notices, job.edges_ns, whole_bursts=job.whole_bursts
+    )
 
 
 def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:

@@ -44,6 +44,7 @@ class JobView:
         stages_known: whether `stage` is known; of some traffic nobody knows whether it is a pipeline's.
         steps: all that its endpoints sent one another, if it fell silent; None where messages are not seen one by one.
         stops_where_begun: whether all that it sends stops at the place of the iteration at which it began.
+        whole_bursts: whether its operations are whole bursts: who waits within one for what it passes on looks slow.
     """
 
     id: str
@@ -64,6 +65,7 @@ class JobView:
     stages_known: bool = True
     steps: Steps | None = None
     stops_where_begun: bool = False
+    whole_bursts: bool = False
 
     @property
     def iterations(self) -> int:

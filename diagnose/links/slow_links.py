@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from datamodel.cluster.endpoint_locations import EndpointLocations
 from datamodel.cluster.inventory import Link
 from datamodel.reconstructed.streams import Bool, Float, Int
+from datamodel.reconstructed.transfers import ROLES
 from diagnose.measures.congestion_notifications import CongestionNotifications, Notified, notified
 from diagnose.measures.stream_rates import Rates
 from diagnose.measures.switch_pairs import SwitchPairs
@@ -117,17 +120,22 @@ def slow_links(
     notices: CongestionNotifications,
     edges_ns: Int,
     options: ModelOptions = MODEL,
+    *,
+    whole_bursts: bool = False,
 ) -> list[SlowLink]:
     """The links that explain why an interval is slow, one a fault, the surest first; none where nothing does.
 
     After the best hypothesis its streams are set aside and the rest is scored again: a further fault must explain what
     is left by itself. Without an inventory one link that several streams share, nobody knows where, may be likelier
-    than all of these.
+    than all of these. Where rates are those of `whole_bursts`, the slowest stream of a collective holds up the others
+    within them: what they lose is its fault.
     """
     losses, where = lost
     votes, counts = notified(rates, notices, edges_ns, compared.interval, compared.baseline, losses.slow, options)
     everything = link_hypotheses(losses, where, votes, compared.least_lost_ns, options)
     found, score = _one_by_one(everything, losses, where, votes, counts, compared, options)
+    if whole_bursts:
+        found = _not_held_up(found, losses)
     if fabric.switch or not len(compared.baseline):
         return found
     shared = [h for h in everything if not h.named and h.likelihood > options.sure_scattered and h.shows.sum() >= 2]
@@ -200,6 +208,28 @@ def _joined(link: SlowLink, losses: Elements, further: LinkHypothesis) -> SlowLi
         slow=link.slow | further.shows,
         lost_ns=np.where(further.shows, losses.lost_ns, link.lost_ns),
     )
+
+
+def _not_held_up(found: list[SlowLink], losses: Elements) -> list[SlowLink]:
+    """The links but for those whose streams all pass on what a slower stream of another link brings.
+
+    Streams of a pipeline do not: each activation is a burst of its own.
+    """
+    size = int(max(losses.src.max(), losses.dst.max())) + 1
+    src, dst = losses.src + losses.role * size, losses.dst + losses.role * size
+    nodes = size * (int(losses.role.max()) + 1)
+    graph = coo_array((np.ones(len(src)), (src, dst)), shape=(nodes, nodes))
+    collective = connected_components(graph, directed=False)[1][src]
+    slowest = np.full((len(found), int(collective.max()) + 1), np.inf)
+    for n, link in enumerate(found):
+        own = link.slow & (losses.role != ROLES.index("pp"))
+        np.minimum.at(slowest[n], collective[own], losses.now_bps[own])
+    held_up = slowest > slowest.min(axis=0, initial=np.inf)
+    return [
+        link
+        for n, link in enumerate(found)
+        if not (held_up[n, collective[link.slow]] & np.isfinite(slowest[n, collective[link.slow]])).all()
+    ]
 
 
 def _without(losses: Elements, hypothesis: LinkHypothesis) -> Elements:

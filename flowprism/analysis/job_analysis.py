@@ -162,6 +162,7 @@ def analyze_job(task: JobTask) -> JobResult:
         stages_known=strategy.layout.pp is not None,
         steps=_steps(task, strategy),
         stops_where_begun=job.stops_where_begun,
+        whole_bursts=cache is not None,
     )
     reported = replace(view, endpoints=np.setdiff1d(job.endpoints, task.unreported))
     findings = downgrade_compute(_findings(reported, cache, task.options), silent=len(task.unreported) > 0)

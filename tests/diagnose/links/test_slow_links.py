@@ -63,7 +63,13 @@ def one_way(members: int) -> list[Pair]:
 
 
 def every_slow_link(
-    seen: Rates, interval: Int, baseline: Int, place: EndpointLocations, notices: CongestionNotifications = NO_NOTICES
+    seen: Rates,
+    interval: Int,
+    baseline: Int,
+    place: EndpointLocations,
+    notices: CongestionNotifications = NO_NOTICES,
+    *,
+    whole_bursts: bool = False,
 ) -> list[SlowLink]:
     """All links told, of iterations that became longer by what the slowest stream loses; without a past, by 5 %."""
     time_ns = 8e9 * np.median(seen.bytes / seen.delivered_bps, axis=1)
@@ -81,6 +87,7 @@ def every_slow_link(
         place,
         notices,
         np.arange(1, seen.bytes.shape[1] + 1) * SECOND,
+        whole_bursts=whole_bursts,
     )
 
 
@@ -164,6 +171,18 @@ def test_what_one_endpoint_loses_role_after_role_adds_up(other: int, loses: floa
     assert slowest_loss_ns(stream_losses(replace(seen, role=role), compared, fabric(6)).elements) == pytest.approx(
         loses
     )
+
+
+@pytest.mark.parametrize(("whole_bursts", "named"), [(False, {2, 5}), (True, {2})], ids=["messages", "whole bursts"])
+def test_who_waits_within_a_burst_is_no_further_slow_link(whole_bursts: bool, named: set[int]) -> None:
+    """Others of the ring of a slow link are slow too where bursts hold their waits; those of another ring are not."""
+    seen = rates([*one_way(8), *((a + 8, b + 8) for a, b in one_way(8))], [(1, 2), (2, 3)])
+    for milder, further in (([4, 5], set[int]()), ([12, 13], {13})):
+        for column in (seen.delivered_bps, seen.sent_bps):
+            column[milder, 6:] *= 0.4
+        seen.busy_ns[milder, 6:] /= 0.4
+        links = every_slow_link(seen, SINCE, BEFORE, fabric(16), whole_bursts=whole_bursts)
+        assert {link.endpoint for link in links} == named | further
 
 
 def test_one_ring_leaves_two_suspects() -> None:
