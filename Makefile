@@ -54,9 +54,8 @@ IN_MEMORY = $$([ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'END { print $$4 }
 test: $(STAMP)  ## run the tests, without the slow ones
 	@env $(IN_MEMORY) $(BIN)/pytest -q -o tmp_path_retention_count=1 -m "not slow" -o faulthandler_timeout=240 --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --max-worker-restart 0
 
-# The slow tests wait for more than half of their time.
 test-slow: $(STAMP)  ## run the slow tests
-	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal --max-worker-restart 0
+	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --dist worksteal --max-worker-restart 0
 	@$(BIN)/pytest -q -m soak
 
 soak: $(STAMP)  ## of the slow tests, the ten minutes in which all that the service stands on goes away
