@@ -99,6 +99,17 @@ def test_a_clock_that_jumps_is_told() -> None:
     assert found.start_ns == pytest.approx(31 * SECOND, abs=6 * SECOND)
 
 
+def test_records_of_single_packets_that_a_cache_held_are_no_clock() -> None:
+    """A cache that is fed with sampled packets counts one in some records, and sends all when its timeouts say."""
+    when = np.arange(1000) * 60 * MS + SECOND
+    held = np.random.default_rng(1).uniform(0, 100, 1000) + np.where(np.arange(1000) > 500, 300, 0)
+    single = view(when, held, ACCOUNT)
+    assert [found.cause for found in feed_findings(single)] == ["clock"]
+    several = np.where(np.arange(1000) % 50 == 0, 3, 1)
+    frame = single.flows.frame.replace(packets=several, metered=several > 1)
+    assert feed_findings(replace(single, flows=Flows(frame, single.flows.addresses))) == []
+
+
 def test_records_without_a_template_are_told() -> None:
     """What cannot be read is missing from every volume."""
     lost = replace(ACCOUNT, protocol="IPFIX", rejected={REASONS[TEMPLATE_LATE]: 200})
