@@ -224,12 +224,8 @@ def _not_held_up(found: list[SlowLink], losses: Elements) -> list[SlowLink]:
     for n, link in enumerate(found):
         own = link.slow & (losses.role != ROLES.index("pp"))
         np.minimum.at(slowest[n], collective[own], losses.now_bps[own])
-    held_up = slowest > slowest.min(axis=0, initial=np.inf)
-    return [
-        link
-        for n, link in enumerate(found)
-        if not (held_up[n, collective[link.slow]] & np.isfinite(slowest[n, collective[link.slow]])).all()
-    ]
+    held_up = np.isfinite(slowest) & (slowest > slowest.min(axis=0, initial=np.inf))
+    return [link for n, link in enumerate(found) if not held_up[n, collective[link.slow]].all()]
 
 
 def _without(losses: Elements, hypothesis: LinkHypothesis) -> Elements:

@@ -135,40 +135,40 @@ def _side_by_side(found: Elements) -> Float:
 
 
 def _cables(found: Elements, where: SwitchPairs, votes: Float, options: ModelOptions) -> list[LinkHypothesis]:
-    told: tuple[int, Float] | None = None  # switches that follow each other mostly have as many cables
+    gained: tuple[int, Float] | None = None  # switches that follow each other mostly have as many cables
     hypotheses = []
     for switch, counts, out, into in where.switches(options.unknown_cables):
         for count in counts:
-            if told is None or told[0] != count:
-                told = count, _told(found, count, options)
+            if gained is None or gained[0] != count:
+                gained = count, _cable_gains(found, count, options)
             sides: tuple[tuple[Side | None, Bool], ...] = (("tx", out), ("rx", into), (None, out | into))
             for direction, own in sides:
                 if own.any():
-                    one = _cable(found, (switch, count), (direction, own), told[1], votes, options)
+                    one = _cable(found, (switch, count), (direction, own), gained[1], votes, options)
                     hypotheses.append(one)
     return hypotheses
 
 
-def _told(found: Elements, count: int, options: ModelOptions) -> Float:
+def _cable_gains(found: Elements, count: int, options: ModelOptions) -> Float:
     """(s, g) how much more likely each stream is where one of so many cables that it may pass is slow."""
     missing = 1 - (1 - options.cable_missing_ratio) / count
-    told = gains(found.shift, found.error, missing, options.cable_misfit_ratio, options)
-    return np.where(found.intact[:, None], np.log(missing), told)
+    gained = gains(found.shift, found.error, missing, options.cable_misfit_ratio, options)
+    return np.where(found.intact[:, None], np.log(missing), gained)
 
 
 def _cable(
     found: Elements,
     cables: tuple[str | None, int],
     side: tuple[Side | None, Bool],
-    told: Float,
+    gained: Float,
     votes: Float,
     options: ModelOptions,
 ) -> LinkHypothesis:
-    """One of so many cables of a switch, by what all streams told of such a one."""
+    """One of so many cables of a switch, by how much more likely each stream is where such a one is slow."""
     (switch, count), (direction, own) = cables, side
-    total = told[own].sum(axis=0)
+    total = gained[own].sum(axis=0)
     size = int(total.argmax())
-    shows = own & (told[:, size] > 0)
+    shows = own & (gained[:, size] > 0)
     likelihood = float(total[size])
     penalty = options.both_ways_penalty if direction is None else options.one_way_penalty
     score = likelihood + float(np.log(count)) - penalty + _weighed(votes[shows], found.lost_ns[shows])
