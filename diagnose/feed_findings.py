@@ -17,8 +17,7 @@ from diagnose.finding_text import finding_id, listed
 from diagnose.options import MODEL
 from reconstruct.clocks.clock_offsets import COLLECTOR, MIRROR, ClockOffset, UnknownClock, is_timestamped_by
 from reconstruct.clocks.export_delays import ExportDelays, least_lags
-from reconstruct.numeric.factorize import factorize
-from reconstruct.streams.observations import CONNECTION
+from reconstruct.streams.observations import CONNECTION, is_of_cache
 from reconstruct.timelines.merged_messages import FOLLOWS_NS
 
 # Losses and doubles below this share of what was sent are no news; from the second on they spoil what is concluded.
@@ -388,11 +387,7 @@ def _dated(view: FeedView, sampler: int) -> ExporterStats:
 def _stamped_lags(frame: Frame) -> ExportDelays:
     """Least lags of samples with stamps of their agent's own: a meter holds its records for as long as it pleases."""
     single = (frame["packets"] == 1) & (frame["time_flow_start_ns"] == frame["time_flow_end_ns"])
-    codes, exporter = factorize(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"])
-    metered = (
-        np.bincount(exporter, frame["metered"], len(codes)) > 0
-    )  # of few packets that it draws one is a record too
-    single &= ~metered[exporter]
+    single &= ~is_of_cache(frame, np.ones(len(frame), np.bool_))
     return least_lags(frame, single & (frame["time_uncertainty_ns"] * 2 < LEAST_JUMP_NS), PARTS)
 
 

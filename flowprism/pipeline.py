@@ -186,13 +186,13 @@ def analyze_reading(
     reports_ns, accounts = _reports_ns(reading), reading.accounts
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
-    drawn = comes_from_sampled_cache(flows, complete)
+    from_cache = comes_from_sampled_cache(flows, complete)
     flows = correct_times(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
     services = _services(inventory, flows.addresses)
     codes = {address: code for code, address in enumerate(flows.addresses)} if unreported.addresses else {}
     ranks = frozenset(codes[a] for a in unreported.ranks & codes.keys())
     counted = resolve_buffered_times(flows if complete.all() else flows.take(complete))
-    when, cached = dates(counted), cache_records(flows.take(drawn & kept)) if drawn.any() else None
+    when, cached = dates(counted), cache_records(flows.take(from_cache & kept)) if from_cache.any() else None
     if cached is not None:
         counted, cached = with_cached(
             counted, cached, lambda streams, hidden: find_jobs(streams, services, options.jobs, hosts, ranks, hidden)
@@ -204,7 +204,7 @@ def analyze_reading(
     if cached is not None:
         hidden |= cached.hidden(flow)
     parts = split_records(flows, kept, complete, flow, hidden, metered=metered)
-    samples = sampled_records(flows, kept & ~drawn)
+    samples = sampled_records(flows, kept & ~from_cache)
     del flows, passing
     found = find_jobs(flow, services, options.jobs, hosts, ranks, hidden)
     if cached is not None:

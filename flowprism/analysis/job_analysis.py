@@ -191,7 +191,7 @@ def _shown(view: JobView, strategy: InferredLayout, cache: Metered | None, task:
     if cache is None:
         return shown(view, strategy)
     recorded = "every packet is counted" if task.drawn is None else drawn_sentence(task.drawn)
-    return shown(view, strategy, recorded, (cache_sentence(cache),), shows(cache, task.job))
+    return shown(view, strategy, (recorded, cache_sentence(cache)), shows(cache, task.job))
 
 
 def _events(task: JobTask, view: JobView, strategy: InferredLayout, *, hangs: bool) -> list[Event]:

@@ -59,18 +59,15 @@ class ObservedJob:
 def shown(
     job: JobView,
     strategy: InferredLayout,
-    recorded: str = "every packet or message is recorded",
-    cached: Sequence[str] = (),
+    feed: Sequence[str] = ("every packet or message is recorded",),
     shows: tuple[ShownResult, ...] = (),
 ) -> ObservedJob:
-    """What a feed of mirrors or exact records shows of a job; of a flow cache, what it records, is and shows."""
+    """What a feed of mirrors or exact records shows of a job; `feed` says what is recorded, and what a cache is."""
     begin_ns = int(job.operations["start_ns"].min())
     whole = job.seen_whole()
     share = estimate_hidden_step(job.operations, job.iterations, len(set(job.stage.values())))
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
-    found = _detectability(
-        job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, (recorded, *cached)
-    )
+    found = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, feed)
     found = found.model_copy(update={"reasons": (*found.reasons, *(s.sentence() for s in shows)), "shows": shows})
     if found.hides("iterations"):
         found = found.model_copy(update={"timeline_error_ratio": None})

@@ -80,6 +80,18 @@ def is_unsampled(frame: Frame) -> Bool:
     return np.asarray((frame["sampling_rate"] <= 1) | frame["prescaled"] | (frame["payload_bytes"] >= 0), np.bool_)
 
 
+def number_exporters(frame: Frame) -> Int:
+    """(rows,) number of each record's exporter and domain, from 0 up."""
+    return factorize(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"])[1]
+
+
+def is_of_cache(frame: Frame, some: Bool) -> Bool:
+    """(rows,) records of exporters that metered some of these records: a cache counts a single packet in others."""
+    exporter, caches = number_exporters(frame), np.zeros(len(frame), np.bool_)
+    caches[exporter[some & frame["metered"].astype(np.bool_)]] = True
+    return caches[exporter]
+
+
 def _is_constant(column: Array) -> bool:
     return not len(column) or column.strides == (0,) or bool((column == column[0]).all())
 

@@ -126,8 +126,7 @@ def with_cached(
 
 
 def _together(counted: Flows, cached: CacheRecords) -> Flows:
-    frame = cached.flows.frame.without(frozenset(cached.flows.frame.schema.names) - set(counted.frame.schema.names))
-    return Flows(concat(counted.frame.schema, [counted.frame, frame]), counted.addresses)
+    return Flows(concat(counted.frame.schema, [counted.frame, cached.flows.frame]), counted.addresses)
 
 
 def _placed(cached: CacheRecords, jobs: Sequence[Job]) -> CacheRecords:
@@ -146,7 +145,7 @@ def _placed(cached: CacheRecords, jobs: Sequence[Job]) -> CacheRecords:
                 parts.append(folded)
     placed = cached.faint & ~faint
     parts.append(cached.even.take(~placed[found.connection_of(cached.even.like)]))
-    even = EvenBursts(*(np.concatenate([getattr(p, name) for p in parts]) for name in EvenBursts.__slots__))
+    even = EvenBursts.joined(parts)
     return CacheRecords(found, even, _records(found, even), faint)
 
 

@@ -6,11 +6,11 @@ may cut it in the middle of a burst: the next one begins with the next drawn pac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.frame import Frame
 from datamodel.reconstructed.streams import Bool, Float, Int
 from datamodel.telemetry.flows import Flows
 from reconstruct.numeric.factorize import factorize, factorize_rows
@@ -18,7 +18,7 @@ from reconstruct.numeric.medians import medians_of_own_group
 from reconstruct.numeric.ragged_arrays import offsets_of
 from reconstruct.numeric.row_runs import run_starts
 from reconstruct.sampled.curves.progress_curves import CONTROL_BYTES, has_sequence_number
-from reconstruct.streams.observations import CONNECTION, select_points
+from reconstruct.streams.observations import CONNECTION, is_of_cache, number_exporters, select_points
 
 # Drawn packets of a burst lie apart at random: so many times their mean distance comes by a chance of e^-10.
 WITHIN_BURST = 10.0
@@ -81,6 +81,11 @@ class EvenBursts:
         """Some of them."""
         return EvenBursts(*(getattr(self, name)[some] for name in self.__slots__))
 
+    @classmethod
+    def joined(cls, parts: Sequence[EvenBursts]) -> EvenBursts:
+        """Those of several, one after the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+
 
 def comes_from_sampled_cache(flows: Flows, complete: Bool) -> Bool:
     """(rows,) records of exporters that keep a cache of the packets that they draw: some count several of them.
@@ -92,17 +97,16 @@ def comes_from_sampled_cache(flows: Flows, complete: Bool) -> Bool:
         complete: (rows,) those that count all packets.
     """
     frame = flows.frame
+    if complete.all():
+        return ~complete
     drawn = ~complete & ~has_sequence_number(flows) & (frame["sampling_rate"] > 1)
     if not drawn.any():
         return drawn
-    _, exporter = factorize(_exporters(frame))
-    caches = np.zeros(len(frame), np.bool_)
-    caches[exporter[drawn & frame["metered"].astype(np.bool_)]] = True
     ends = [frame[name].astype(np.int64) for name in ("src_addr", "dst_addr")]
     _, pair = factorize(np.minimum(*ends) << 32 | np.maximum(*ends))
     shown = np.zeros(len(frame), np.bool_)
     shown[pair[complete]] = True
-    return np.asarray(drawn & caches[exporter] & ~shown[pair], np.bool_)
+    return np.asarray(drawn & is_of_cache(frame, drawn) & ~shown[pair], np.bool_)
 
 
 def cached_bursts(flows: Flows) -> CachedBursts:
@@ -120,8 +124,7 @@ def cached_bursts(flows: Flows) -> CachedBursts:
     order = np.lexsort([frame["bytes"][rows], end_ns, start_ns, connection])
     rows, connection, start_ns, end_ns = (column[order] for column in (rows, connection, start_ns, end_ns))
     count = frame["packets"][rows].astype(np.float64)
-    exporter = factorize(_exporters(frame.take(rows)))[1]
-    begins = _begins(connection, exporter, start_ns, end_ns, count)
+    begins = _begins(connection, number_exporters(frame.take(rows)), start_ns, end_ns, count)
     first = np.flatnonzero(begins)
     size = np.bincount(connection, frame["bytes"][rows]) / np.maximum(np.bincount(connection, count), 1)
     return CachedBursts(
@@ -133,11 +136,6 @@ def cached_bursts(flows: Flows) -> CachedBursts:
         samples=np.add.reduceat(count, first) if len(first) else count,
         packet_bytes=np.asarray(size, np.float64),
     )
-
-
-def _exporters(frame: Frame) -> Int:
-    """(rows,) exporter and domain of each record as one number."""
-    return np.asarray(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"], np.int64)
 
 
 def _begins(connection: Int, exporter: Int, start_ns: Int, end_ns: Int, count: Float) -> Bool:

@@ -58,7 +58,7 @@ def fold(found: CachedBursts, connection: int, edges_ns: Int, life_ns: tuple[int
         if part is None:
             return None
         parts.append(part)
-    whole = EvenBursts(*(np.concatenate([getattr(p, name) for p in parts]) for name in EvenBursts.__slots__))
+    whole = EvenBursts.joined(parts)
     inside = (whole.start_ns >= life_ns[0]) & (whole.end_ns <= life_ns[1])
     order = np.flatnonzero(whole.seen | inside)
     order = order[np.argsort(whole.start_ns[order], kind="stable")]
