@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.frame import Array, Frame, concat
+from datamodel.frame import Array, Frame
 from datamodel.reconstructed.streams import Int
 from reconstruct.jit import compiled, to_contiguous, to_kernel_column
 
@@ -65,22 +65,104 @@ def find_lost_records(frame: Frame, order: Array, offsets: Int, name: Int) -> Lo
     return LostRecords(*_find(order, offsets, name, *times, *numbers, to_kernel_column(frame["payload_bytes"])))
 
 
-def with_lost_records(frame: Frame, lost: LostRecords) -> Frame:
-    """The rows, and behind them those that are missing."""
+class Filled(NamedTuple):
+    """Rows that stand for lost records, in the order of streams.
+
+    Attributes:
+        rows: what each was probably like, rows of `FLOWS`.
+        like: (n,) row of the frame that each is like.
+        volume: (n,) new payload in bytes.
+    """
+
+    rows: Frame
+    like: Int
+    volume: Int
+
+
+def lost_rows(frame: Frame, lost: LostRecords) -> Frame:
+    """Rows that stand for the records that are missing."""
     like = frame.take(lost.like)
-    size = np.rint(like["bytes"] * (lost.packets / like["packets"])).astype(np.int64)
     none = np.zeros(len(lost.like), np.int64)
-    filled = like.replace(
+    return like.replace(
         time_flow_start_ns=lost.start_ns,
         time_flow_end_ns=lost.end_ns,
         time_acknowledged_ns=none,
         psn_first=lost.number,
-        bytes=size,
+        bytes=np.rint(like["bytes"] * (lost.packets / like["packets"])).astype(np.int64),
         packets=lost.packets,
         retransmitted_packets=none,
         ecn_ce_packets=none,
     )
-    return concat(frame.schema, [frame, filled])
+
+
+def insert_filled(
+    order: Array, offsets: Int, group: Int, filled: Filled, frame: Frame, volume: Int
+) -> tuple[Array, Int, Filled, Int]:
+    """Put rows that stand for lost records among those of their groups, in order of time; behind others of the same.
+
+    Only the numbers of rows are copied: a second frame of a large cluster takes gigabytes.
+
+    Args:
+        order: (rows,) row numbers, by group, start, end and volume.
+        offsets: (groups + 1,) where the rows of each begin.
+        group: (n,) group of each filled row.
+        filled: the rows.
+        frame: the rows that `order` numbers.
+        volume: (rows of the frame,) bytes.
+
+    Returns:
+        The order, where a filled row has the number of the one that it is like; the bounds of the groups; the filled
+        rows in the order in which they stand there; and (n,) where.
+    """
+    start_ns, end_ns = filled.rows["time_flow_start_ns"], filled.rows["time_flow_end_ns"]
+    turn = np.lexsort([filled.volume, end_ns, start_ns, group])
+    times = to_contiguous(frame["time_flow_start_ns"]), to_contiguous(frame["time_flow_end_ns"])
+    keys = to_contiguous(start_ns[turn]), to_contiguous(end_ns[turn]), to_contiguous(filled.volume[turn])
+    before = _rows_before(order, offsets, group[turn], *keys, *times, volume)
+    sorted_rows = Filled(filled.rows.take(turn), filled.like[turn], filled.volume[turn])
+    inserted = np.insert(order, before, sorted_rows.like.astype(order.dtype))
+    more = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(offsets) - 1))])
+    return inserted, (offsets + more).astype(np.int64), sorted_rows, before + np.arange(len(before))
+
+
+@compiled
+def _rows_before(
+    order: Array,
+    offsets: Int,
+    group: Int,
+    start_ns: Int,
+    end_ns: Int,
+    size: Int,
+    row_start_ns: Int,
+    row_end_ns: Int,
+    row_size: Int,
+) -> Int:
+    """(n,) how many of the ordered rows come before each of some others: those of earlier groups and times, and alike.
+
+    Args:
+        order: (rows,) row numbers, by group, start, end and size.
+        offsets: (groups + 1,) where the rows of each begin.
+        group: (n,) of each of the others, as the next three.
+        start_ns: likewise.
+        end_ns: likewise.
+        size: likewise.
+        row_start_ns: of each row, as the next two.
+        row_end_ns: likewise.
+        row_size: likewise.
+    """
+    found = np.empty(len(group), np.int64)
+    for k in range(len(group)):
+        low, high = offsets[group[k]], offsets[group[k] + 1]
+        own = start_ns[k], end_ns[k], size[k]
+        while low < high:
+            middle = (low + high) // 2
+            row = order[middle]
+            if (row_start_ns[row], row_end_ns[row], row_size[row]) <= own:
+                low = middle + 1
+            else:
+                high = middle
+        found[k] = low
+    return found
 
 
 @compiled

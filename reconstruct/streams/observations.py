@@ -52,24 +52,21 @@ def _kinds(frame: Frame) -> Int:
     return np.where(frame["payload_bytes"] >= 0, MIRROR, np.where(exact, EXACT, SAMPLED)).astype(np.int64)
 
 
-def find_observation_intervals(frame: Frame, first: Array, last: Array) -> tuple[Int, Int]:
+def find_observation_intervals(rows: Frame) -> tuple[Int, Int]:
     """From when until when each stream's observation points are known to have looked, (n,) ns each.
 
     A point looks from the first to the last of what it saw of all streams. What lies before or after was not seen,
     which is not to say that it did not happen.
 
     Args:
-        frame: the rows.
-        first: (n,) row with which each stream begins.
-        last: (n,) row with which it ends; it may be another point's.
+        rows: (2n,) with which each stream begins, and with which each ends; that may be another point's.
     """
-    ends = np.concatenate([first, last])
-    rows = frame.take(ends)
     point = _codes([*(rows[name] for name in POINT), _kinds(rows)])
-    looked_ns, ended_ns = np.full(len(ends), _NEVER), np.full(len(ends), -_NEVER)
+    looked_ns, ended_ns = np.full(len(rows), _NEVER), np.full(len(rows), -_NEVER)
     np.minimum.at(looked_ns, point, rows["time_flow_start_ns"])
     np.maximum.at(ended_ns, point, rows["time_flow_end_ns"])
-    return looked_ns[point[: len(first)]], ended_ns[point[len(first) :]]
+    streams = len(rows) // 2
+    return looked_ns[point[:streams]], ended_ns[point[streams:]]
 
 
 def is_unsampled(frame: Frame) -> Bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,50 +12,80 @@ from datamodel.telemetry.flows import Flows
 from reconstruct.jit import to_contiguous, to_kernel_column
 from reconstruct.parallel import map_slices
 from reconstruct.streams.connections import Connections, distribute, gather, measure, number_connections, sort_by_time
-from reconstruct.streams.lost_records import find_lost_records, with_lost_records
+from reconstruct.streams.lost_records import Filled, LostRecords, find_lost_records, insert_filled, lost_rows
 from reconstruct.streams.observations import find_observation_intervals
 from reconstruct.streams.queue_pairs import merge_round_robin
 
 _LOW_32 = 0xFFFFFFFF
+_NOWHERE = np.zeros(0, np.int64)
 
 
-def build_streams(flows: Flows, *, filled: int | None = None) -> Streams:
+class _Grouped(NamedTuple):
+    """Rows by group of connections and time.
+
+    Attributes:
+        order: (rows,) row numbers; of one that was filled in, the row that it is like.
+        offsets: (groups + 1,) where the rows of each begin.
+        ends, name: (groups,) of each.
+        filled: rows that were filled in, in their order.
+        at: (n,) where they stand.
+    """
+
+    order: Array
+    offsets: Int
+    ends: Int
+    name: Int
+    filled: Filled
+    at: Int
+
+
+def build_streams(flows: Flows) -> Streams:
     """Group the data rows of `flows` by connection, in order of time.
 
     A connection is (source, destination, destination queue pair) for RoCEv2, queue pairs that take turns counting as
     one, and (source, destination, ports) for everything else: a queue pair outweighs the UDP source port, which may
-    change. Rows without new payload are control traffic and left out.
+    change. Rows without new payload are control traffic and left out. Records that packet numbers show to be lost are
+    filled in.
 
     Streams are numbered by (source, destination, first byte): port numbers are arbitrary, times are not.
-
-    Args:
-        flows: records of every packet.
-        filled: how many of them, at the end, stand for records that packet numbers show to be lost; None where these
-            were not looked for.
     """
     frame = flows.frame
     volume = volumes(frame)
     met = _connections(frame, volume)
     place, offsets, ends, name = _numbered(met, np.arange(len(met.ends)))
     order = _ordered(frame, volume, met, place, offsets)
-    if filled is None and len((lost := find_lost_records(frame, order, offsets, name)).like):
-        del volume, met, place, offsets, ends, name, order  # half a gigabyte of a large window is found again
-        return build_streams(Flows(with_lost_records(frame, lost), flows.addresses), filled=len(lost.like))
+    filled = _filled(frame, find_lost_records(frame, order, offsets, name))
+    found = _inserted(frame, volume, met, place, _Grouped(order, offsets, ends, name, filled, _NOWHERE))
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
-    ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
+    ranked = _starts_and_volumes(frame, volume, found)
     # of one type whatever the records came from: each other one would be compiled for seconds
-    turns = merge_round_robin(ends, met.name[apart], offsets, *map(to_contiguous, ranked))
+    turns = merge_round_robin(ends, met.name[apart], found.offsets, *map(to_contiguous, ranked))
     together = apart[turns][place]
     if (together[apart] != apart).any():
         place, offsets, ends, name = _numbered(met, together)
         order = _ordered(frame, volume, met, place, offsets)
-        ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
+        found = _inserted(frame, volume, met, place, _Grouped(order, offsets, ends, name, filled, _NOWHERE))
+        ranked = _starts_and_volumes(frame, volume, found)
     del volume, met  # of a large window they would take as much as the columns that are gathered now
-    found = _streams(flows, ranked, order, (ends, name), offsets)
-    return (
-        replace(found, filled_rows=np.flatnonzero(order.astype(np.int64) >= len(frame) - filled)) if filled else found
-    )
+    return _streams(flows, ranked, found)
+
+
+def _filled(frame: Frame, lost: LostRecords) -> Filled:
+    """Rows that stand for lost records and carry data."""
+    rows = lost_rows(frame, lost)
+    volume = volumes(rows)
+    data = np.flatnonzero(volume > 0)
+    return Filled(rows.take(data), lost.like[data], volume[data])
+
+
+def _inserted(frame: Frame, volume: Int, met: Connections, place: Int, of: _Grouped) -> _Grouped:
+    """The groups with their filled rows; none begins sooner for them, so that groups keep their numbers."""
+    if not len(of.filled.like):
+        return of
+    group = place[met.of_row[of.filled.like]]
+    order, offsets, filled, at = insert_filled(of.order, of.offsets, group, of.filled, frame, volume)
+    return of._replace(order=order, offsets=offsets, filled=filled, at=at)
 
 
 def volumes(frame: Frame) -> Int:
@@ -119,27 +149,52 @@ def _ordered(frame: Frame, volume: Int, met: Connections, place: Int, offsets: I
     return order
 
 
-def _streams(flows: Flows, ranked: tuple[Int, Int], order: Array, called: tuple[Int, Int], offsets: Int) -> Streams:
-    """Streams whose rows are `order`, by ends and name; `ranked` are the rows' starts and volumes in that order."""
-    frame, (ends, name) = flows.frame, called
-    watch_start_ns, watch_end_ns = find_observation_intervals(frame, order[offsets[:-1]], order[offsets[1:] - 1])
+def _starts_and_volumes(frame: Frame, volume: Int, found: _Grouped) -> tuple[Int, Int]:
+    """(rows,) start and volume of each, in their order."""
+    return _gathered(frame, "time_flow_start_ns", found), _with(
+        gathered(volume, found.order), found.filled.volume, found
+    )
+
+
+def _streams(flows: Flows, ranked: tuple[Int, Int], found: _Grouped) -> Streams:
+    """Streams of groups; `ranked` are the rows' starts and volumes in their order."""
+    frame, order, offsets = flows.frame, found.order, found.offsets
+    end_ns = _gathered(frame, "time_flow_end_ns", found)
+    edges = np.concatenate([offsets[:-1], offsets[1:] - 1])
+    rows = frame.take(order[edges]).replace(time_flow_start_ns=ranked[0][edges], time_flow_end_ns=end_ns[edges])
+    watch_start_ns, watch_end_ns = find_observation_intervals(rows)
     return Streams(
-        src=ends >> 32,
-        dst=ends & _LOW_32,
-        name=name,
+        src=found.ends >> 32,
+        dst=found.ends & _LOW_32,
+        name=found.name,
         trains=np.asarray(frame["payload_bytes"][order[offsets[:-1]]] >= 0),
         offsets=offsets,
         watch_start_ns=watch_start_ns,
         watch_end_ns=watch_end_ns,
         start_ns=ranked[0],
-        end_ns=gathered(frame["time_flow_end_ns"], order),
-        delivered_ns=gathered(frame["time_acknowledged_ns"], order),
+        end_ns=end_ns,
+        delivered_ns=_gathered(frame, "time_acknowledged_ns", found),
         bytes=ranked[1],
-        packets=gathered(frame["packets"], order),
-        retransmitted=gathered(frame["retransmitted_packets"], order),
-        ecn_ce=gathered(frame["ecn_ce_packets"], order),
+        packets=_gathered(frame, "packets", found),
+        retransmitted=_gathered(frame, "retransmitted_packets", found),
+        ecn_ce=_gathered(frame, "ecn_ce_packets", found),
         addresses=flows.addresses,
+        filled_rows=found.at,
     )
+
+
+def _gathered(frame: Frame, name: str, found: _Grouped) -> Int:
+    """(rows,) a column in the order of the groups."""
+    return _with(gathered(frame[name], found.order), found.filled.rows[name], found)
+
+
+def _with(values: Int, own: Int, found: _Grouped) -> Int:
+    """A column in the order of the groups, with what the filled rows have of it."""
+    if not values.flags.writeable and not own.any():
+        return values
+    column = values if values.flags.writeable else values.copy()
+    column[found.at] = own
+    return column
 
 
 def gathered(column: Int, order: Array) -> Int:

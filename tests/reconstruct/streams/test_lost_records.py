@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.frame import Frame
-from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.frame import Frame, concat
+from datamodel.reconstructed.streams import ROW_COLUMNS, Bool, Int, Streams
 from datamodel.telemetry.flows import FLOWS, UDP, Flows
-from reconstruct.streams.stream_builder import build_streams
+from reconstruct.streams.lost_records import find_lost_records, lost_rows
+from reconstruct.streams.stream_builder import build_streams, volumes
 
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
 # Of an iteration: packets of each message, and milliseconds from one to the next.
@@ -119,3 +120,48 @@ def test_order_of_rows_changes_nothing() -> None:
     same: Bool = one[1] == other[1]
     assert same.all()
     assert one[0].tolist() == other[0].tolist()
+
+
+def queue_pairs(random: np.random.Generator) -> Frame:
+    """Records of several queue pairs that take turns in part, that overlap and tie in time, a tenth of them lost."""
+    n, turns = 240, int(random.integers(1, 5))
+    packets = random.choice([16, 40], n)
+    own = np.arange(n) % turns if random.random() < 0.7 else random.integers(0, turns, n)
+    start_ns = np.cumsum(random.choice([0, 1, 5], n, p=[0.03, 0.57, 0.4])) * 1_000_000
+    numbers = np.zeros(n, np.int64)
+    for pair in range(turns):
+        mine = own == pair
+        numbers[mine] = np.concatenate([[0], np.cumsum(packets[mine])[:-1]])
+    columns = {
+        "time_flow_start_ns": start_ns,
+        "time_flow_end_ns": start_ns + random.choice([0, 1, 12], n) * 1_000_000,
+        "time_acknowledged_ns": np.where(random.random(n) < 0.5, start_ns + 20_000_000, 0),
+        "src_addr": np.zeros(n, np.int32),
+        "dst_addr": np.ones(n, np.int32),
+        "sampler_address": own.astype(np.int32) % 2,
+        "bytes": 4096 * packets,
+        "packets": packets,
+        "proto": np.full(n, UDP, np.uint8),
+        "dst_qp": 7 + own,
+        "psn_first": numbers,
+        "ecn_ce_packets": random.integers(0, 3, n),
+    }
+    return Frame(FLOWS, columns).take(random.permutation(np.flatnonzero(random.random(n) > 0.1)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_streams_are_those_of_a_feed_that_carries_what_is_filled_in(seed: int) -> None:
+    """To the last row and column, whatever overlaps, ties or takes turns."""
+    frame = queue_pairs(np.random.default_rng(seed))
+    keys = [volumes(frame), frame["time_flow_end_ns"], frame["time_flow_start_ns"], frame["dst_qp"]]
+    pairs, first = np.unique(np.sort(frame["dst_qp"]), return_index=True)
+    lost = find_lost_records(frame, np.lexsort(keys).astype(np.int32), np.append(first, len(frame)), pairs)
+    whole = concat(FLOWS, [frame, lost_rows(frame, lost)])
+    unnumbered = whole.replace(psn_first=np.full(len(whole), -1))  # nothing is missing in it any more
+    found, expected = build_streams(Flows(frame, ADDRESSES)), build_streams(Flows(unnumbered, ADDRESSES))
+    assert len(found.filled_rows) == len(lost.like) > 0
+    for name in (*ROW_COLUMNS, "src", "dst", "name", "trains", "offsets", "watch_start_ns", "watch_end_ns"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
+    sent = {(int(a), int(b)) for a, b in zip(lost.start_ns, lost.end_ns, strict=True)}
+    rows = found.filled_rows
+    assert {(int(a), int(b)) for a, b in zip(found.start_ns[rows], found.end_ns[rows], strict=True)} == sent
