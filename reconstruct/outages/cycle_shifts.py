@@ -25,8 +25,8 @@ SAME_PLACE = 0.012
 AS_GOOD, MOST_SHIFTS = 0.8, 8
 # Pauses that are tried for what they may be on the other side: the longest.
 TRIED_BEFORE, TRIED_BEHIND = 8, 4
-# Cycles before a silence that show how long one takes from place to place.
-CYCLES_BEFORE = 5
+# Cycles next to a silence that show how long one takes: a job that turned slow long before has been so since.
+CYCLES_BESIDE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CycleShifts:
         stream, row: a stream, and its last row before the silence.
         passed_ns: how long it was silent.
         cycle_bytes: of a cycle before it.
-        cycle_ns, behind_ns: of a cycle, before and behind.
+        cycle_ns, behind_ns: of a cycle, the usual one of those just before and just behind.
         bytes: what is missing but for whole cycles.
         took_ns: how long as much took in cycles before.
         met_ratio: time of the pauses that meet, as a part of what meets at best.
@@ -104,12 +104,17 @@ def find_shifts(halves: Streams, part: CycleTable, silence: SharedSilence, clock
     halves = halves.take(np.stack([2 * pairs, 2 * pairs + 1], axis=1).ravel())  # a clock is read for no other's rows
     at = 2 * np.searchsorted(pairs, own)
     start_ns, end_ns = to_contiguous(halves.start_ns), to_contiguous(halves.end_ns)
-    cycle_ns, behind_ns = before.cycle_ns, behind.cycle_ns
     if clock is not None:
         start_ns, end_ns = clock.read(start_ns), clock.read(end_ns)
-        cycle_ns = behind_ns = np.full(len(before), clock.cycle_ns)
     columns = halves.offsets, start_ns, end_ns, to_contiguous(halves.bytes)
-    lost_bytes, took_ns, met_ratio, passed_ns = _each_shift(at, *_columns(before), at + 1, *_columns(behind), *columns)
+    lost_bytes, took_ns, met_ratio, passed_ns, beside_ns = _each_shift(
+        at, *_columns(before), at + 1, *_columns(behind), *columns
+    )
+    if clock is not None:
+        cycle_ns = behind_ns = np.full(len(before), clock.cycle_ns)
+    else:
+        usual_ns = np.stack([before.cycle_ns, behind.cycle_ns])
+        cycle_ns, behind_ns = np.where(np.isfinite(beside_ns), beside_ns, usual_ns)
     return CycleShifts(
         stream=silence.stream[own],
         row=silence.row[own],
@@ -157,15 +162,20 @@ def _each_shift(
     start_ns: Int,
     end_ns: Int,
     size: Int,
-) -> tuple[Float, Float, Float, Float]:
+) -> tuple[Float, Float, Float, Float, Float]:
     lost_bytes = np.full((len(stream), MOST_SHIFTS), np.nan)
     took_ns, met_ratio, passed_ns = lost_bytes.copy(), np.zeros(lost_bytes.shape), np.zeros(len(stream))
+    beside_ns = np.empty((2, len(stream)))
     for n in range(len(stream)):
         low, high = row_offsets[stream[n]], row_offsets[stream[n] + 1]
         rows, cumulative = thinned(size[low:high], least_bytes[n])
         starts, ends = start_ns[low:high][rows], latest_ends(end_ns[low:high][rows])
-        then, _ = thinned(size[row_offsets[behind[n]] : row_offsets[behind[n] + 1]], behind_least_bytes[n])
-        passed_ns[n] = start_ns[row_offsets[behind[n]] + then[0]] - ends[-1]
+        low, high = row_offsets[behind[n]], row_offsets[behind[n] + 1]
+        then, then_cumulative = thinned(size[low:high], behind_least_bytes[n])
+        then_starts = start_ns[low:high][then]
+        passed_ns[n] = then_starts[0] - ends[-1]
+        beside_ns[0, n] = _last_cycles_ns(ends, cumulative, quantum_bytes[n])
+        beside_ns[1, n] = _first_cycles_ns(then_starts, then_cumulative, behind_quantum_bytes[n])
         own, other = slice(offsets[n], offsets[n + 1]), slice(behind_offsets[n], behind_offsets[n + 1])
         quantum, total = quantum_bytes[n], float(cumulative[-1])
         scale = quantum / behind_quantum_bytes[n]
@@ -177,7 +187,7 @@ def _each_shift(
             missing = 0.0 if min(missing, quantum - missing) < SAME_PLACE * quantum else missing
             lost_bytes[n, k], met_ratio[n, k] = missing, met[k]
             took_ns[n, k] = _took_ns(starts, ends, cumulative, missing, quantum)
-    return lost_bytes, took_ns, met_ratio, passed_ns
+    return lost_bytes, took_ns, met_ratio, passed_ns, beside_ns
 
 
 @compiled
@@ -228,9 +238,9 @@ def _met_ns(places: Float, pause_ns: Float, other: Float, other_pause_ns: Float,
 def _took_ns(starts: Int, ends: Int, cumulative: Int, missing: float, quantum: float) -> float:
     """How long it took from the end of a row at the last one's place of the cycle until `missing` bytes later."""
     total, slack = float(cumulative[-1]), SAME_PLACE * quantum
-    took = np.empty(CYCLES_BEFORE)
+    took = np.empty(CYCLES_BESIDE)
     n = 0
-    for back in range(1, CYCLES_BEFORE + 1):
+    for back in range(1, CYCLES_BESIDE + 1):
         first = total - back * quantum
         if first < -slack:
             break
@@ -241,5 +251,38 @@ def _took_ns(starts: Int, ends: Int, cumulative: Int, missing: float, quantum: f
         # a stretch that begins with the stream itself has no row before it
         stopped_ns = ends[stop] if first > slack else starts[0]
         took[n] = starts[go] - stopped_ns
+        n += 1
+    return float(np.median(took[:n])) if n else np.nan
+
+
+@compiled
+def _last_cycles_ns(ends: Int, cumulative: Int, quantum: float) -> float:
+    """The usual time of a stream's last cycles, counted back from its last row; nan without a whole one."""
+    total, slack = float(cumulative[-1]), SAME_PLACE * quantum
+    took = np.empty(CYCLES_BESIDE)
+    n = 0
+    until = len(ends) - 1
+    for back in range(1, CYCLES_BESIDE + 1):
+        place = total - back * quantum - slack
+        if place <= 0:
+            break
+        since = int(np.searchsorted(cumulative, place))
+        took[n] = ends[until] - ends[since]
+        until = since
+        n += 1
+    return float(np.median(took[:n])) if n else np.nan
+
+
+@compiled
+def _first_cycles_ns(starts: Int, cumulative: Int, quantum: float) -> float:
+    """The usual time of a stream's first cycles, counted from its first row; nan without a whole one."""
+    took = np.empty(CYCLES_BESIDE)
+    n = since = 0
+    for ahead in range(1, CYCLES_BESIDE + 1):
+        until = int(np.searchsorted(cumulative, (ahead + SAME_PLACE) * quantum, side="right"))
+        if until >= len(starts):
+            break
+        took[n] = starts[until] - starts[since]
+        since = until
         n += 1
     return float(np.median(took[:n])) if n else np.nan

@@ -20,6 +20,9 @@ MOMENTS = 1 << 16
 # A silence is that of all that streams send together where it lasts for this part of their pauses.
 LONG_SILENCE = 0.5
 SENDING, ELSEWHEN = -1, -2
+# A stream is silent in a stretch of time if one of its pauses covers this share of it: the stretch is what pauses of
+# others have in common, and the rows at its ends are of bursts that were cut.
+SILENT = 0.9
 # Streams that begin this share of their usual rows while others pause send.
 GOES_ON = 0.5
 # Fewer rows show no usual pause.
@@ -99,14 +102,15 @@ def _of_jobs(streams: Streams, silence: SharedSilence, unusual: Int) -> SharedSi
 def _go_on(streams: Streams, times: tuple[Int, Int], silent: Int, span: _Span) -> Bool:
     """(n,) which of some silent streams pause by chance: they send while others, at least half of them, pause.
 
-    None of them where these are silent together for half of that time, too.
+    Not those with an unusual pause: theirs may begin later than the others'. None of them where these are silent
+    together for half of that time, too.
     """
     lasts_ns = span.end_ns - span.begin_ns
     within, usual = (
         count_rows(streams.offsets, times[0], begin_ns, begin_ns + lasts_ns)[silent]
         for begin_ns in (span.begin_ns, span.begin_ns - lasts_ns)
     )
-    sends = within > GOES_ON * usual
+    sends = (within > GOES_ON * usual) & ~np.isin(silent, span.sharing)
     if 2 * len(span.sharing) < len(silent) or not sends.any():
         return np.zeros(len(silent), np.bool_)
     own = streams.take(silent[sends])
@@ -180,7 +184,7 @@ def _unusual_pauses(offsets: Int, start_ns: Int, end_ns: Int) -> Int:
 
 @compiled
 def _rows_before(offsets: Int, start_ns: Int, end_ns: Int, first_ns: int, last_ns: int) -> Int:
-    """(streams,) last row before a stretch of time of streams that are silent in it, and not before or after.
+    """(streams,) last row before the pause of streams that are silent in a stretch of time, and not before or after.
 
     `SENDING` for those that send in it, `ELSEWHEN` for the others.
     """
@@ -190,10 +194,13 @@ def _rows_before(offsets: Int, start_ns: Int, end_ns: Int, first_ns: int, last_n
         row = low + np.searchsorted(start_ns[low:high], first_ns, side="right") - 1
         if row < low or row + 1 >= high:
             continue
-        if start_ns[row + 1] < last_ns or (start_ns[row] < last_ns and end_ns[row] > first_ns):
-            found[stream] = SENDING
-        else:
-            found[stream] = row
+        found[stream] = SENDING
+        since_ns = max(end_ns[row], first_ns)
+        while row + 1 < high and since_ns < last_ns:
+            if min(start_ns[row + 1], last_ns) - since_ns >= SILENT * (last_ns - first_ns):
+                found[stream] = row
+            row += 1
+            since_ns = max(since_ns, end_ns[row])
     return found
 
 

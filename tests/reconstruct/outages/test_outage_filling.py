@@ -14,7 +14,7 @@ from reconstruct.outages.outage_filling import fill_outages, outage_warnings
 from reconstruct.streams.stream_builder import build_streams
 from tests.workloads.feed import EPOCH_NS, Feed, address, flows
 from tests.workloads.grid import Grid
-from tests.workloads.training import Training, Workload, train
+from tests.workloads.training import MIB, Fault, Training, Workload, train
 
 COUNT = 24
 WORKLOAD = Workload(Grid(tp=2, dp=4, pp=2), gpus=2, iterations=COUNT)
@@ -28,16 +28,16 @@ def plain() -> Training:
     return train(WORKLOAD)
 
 
-def away_span_ns(training: Training, away: float) -> tuple[int, int]:
-    """Absence that begins inside the eleventh iteration and lasts for so many."""
-    at = np.interp([10.3, 10.3 + away], np.arange(COUNT + 1), np.concatenate([[0], training.ends_ns])).astype(int)
+def away_span_ns(training: Training, away: float, since: float = 10.3) -> tuple[int, int]:
+    """Absence that begins inside the eleventh iteration, or after so many, and lasts for so many."""
+    at = np.interp([since, since + away], np.arange(COUNT + 1), np.concatenate([[0], training.ends_ns])).astype(int)
     return EPOCH_NS + int(at[0]), EPOCH_NS + int(at[1])
 
 
-def seen(training: Training, away: float, senders: tuple[int, ...] = ALL_SENDERS) -> Streams:
+def seen(training: Training, away: float, senders: tuple[int, ...] = ALL_SENDERS, since: float = 10.3) -> Streams:
     """Streams of a feed whose collector was away, or one of two, that hears some of the senders."""
     feed = flows([training], Feed())
-    end_ns, (gone_ns, back_ns) = feed.frame["time_flow_end_ns"], away_span_ns(training, away)
+    end_ns, (gone_ns, back_ns) = feed.frame["time_flow_end_ns"], away_span_ns(training, away, since)
     own = np.isin(feed.frame["src_addr"], [feed.addresses.index(address(n)) for n in senders])
     missed = own & (end_ns >= gone_ns) & (end_ns < back_ns)
     return build_streams(Flows(feed.frame.take(np.flatnonzero(~missed)), feed.addresses))
@@ -65,6 +65,28 @@ def test_what_was_missed_is_put_back(training: Training, away: float, senders: t
     assert gone_ns - iteration_ns < begin_ns < end_ns < back_ns + iteration_ns
     (said,) = outage_warnings(filled)
     assert said.startswith("an exporter or the collector was away from ")
+
+
+@pytest.mark.parametrize(
+    ("slow_rank", "factor", "since", "away", "hosts"),
+    [
+        pytest.param(15, 20, 10.081, 1.979, (1, 2, 3), id="rings-that-stop-after-others-are-silent-too"),
+        pytest.param(14, 8, 10.622, 2.828, (0, 1, 2, 3), id="turned-slow-before-so-that-cycles-beside-it-count"),
+        pytest.param(9, 8, 10.812, 1.727, (0, 1, 2, 3), id="whole-cycles-of-one-ring-while-another-shows-the-loss"),
+        pytest.param(0, 1, 10.776, 0.986, (0, 2), id="bursts-cut-at-both-ends"),
+    ],
+)
+def test_all_streams_of_a_job_lose_the_same_iterations(
+    slow_rank: int, factor: int, since: float, away: float, hosts: tuple[int, ...]
+) -> None:
+    """Whatever place of the iteration each of them had come to when their exporters went."""
+    slow = (Fault("link", slow_rank, 2, float(factor)),) if factor > 1 else ()
+    training = train(replace(WORKLOAD, gradient_bytes=128 * MIB, faults=slow))
+    senders = tuple(4 * host + k for host in hosts for k in range(4))
+    whole, short = seen(training, 0.0), seen(training, away, senders, since)
+    filled = fill_outages(short, COHERENCE)
+    assert filled.total_bytes().tolist() == pytest.approx(whole.total_bytes().tolist(), rel=1e-3)
+    assert edges_of(filled) == [COUNT]
 
 
 def test_rows_stay_in_order_and_numbers_of_filled_ones_move(training: Training) -> None:
