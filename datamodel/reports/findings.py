@@ -32,6 +32,12 @@ class Subject(Document):
         ports = (self.a_port, self.b_port)
         return self.ids if ports == (None, None) else (*self.ids, *("" if n is None else str(n) for n in ports))
 
+    @property
+    def ends(self) -> frozenset[tuple[str, int | None]]:
+        """Each thing that it names, with the link's port there where that is known; whichever end stands first."""
+        ports = (self.a_port, self.b_port) if self.type == "link" else (None,) * len(self.ids)
+        return frozenset(zip(self.ids, ports, strict=True))
+
 
 class Suspect(Document):
     """One of several that the evidence leaves."""

@@ -110,9 +110,9 @@ def _is_ahead(incident: Incident, window_end_ns: int) -> bool:
 
 def _each_once(findings: Sequence[Finding]) -> list[Finding]:
     """The last finding about each thing, begun when the first one did."""
-    last: dict[tuple[str | None, str, str, frozenset[str]], Finding] = {}
+    last: dict[tuple[str | None, str, str, frozenset[tuple[str, int | None]]], Finding] = {}
     for finding in sorted(findings, key=lambda f: (f.start_ns, f.id)):
-        about = (finding.job, finding.kind, finding.subject.type, frozenset(finding.subject.ids))
+        about = (finding.job, finding.kind, finding.subject.type, finding.subject.ends)
         begun_ns = last[about].start_ns if about in last else finding.start_ns
         last[about] = finding.model_copy(update={"start_ns": begun_ns})
     return list(last.values())
@@ -232,7 +232,7 @@ def _without_job(incident: Incident, now_ns: int, options: IncidentOptions) -> I
 
 def _name(finding: Finding, window_end_ns: int) -> str:
     """An id that the finding of this window gets again, from whichever replica made the scan."""
-    said = (finding.job, finding.kind, finding.subject.type, *sorted(finding.subject.ids), window_end_ns)
+    said = (finding.job, finding.kind, finding.subject.type, *sorted(finding.subject.identity), window_end_ns)
     return hashlib.sha256("|".join(map(str, said)).encode()).hexdigest()[:12]
 
 

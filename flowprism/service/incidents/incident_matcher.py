@@ -13,7 +13,8 @@ def match_findings(incidents: Sequence[Incident], findings: Sequence[Finding]) -
 
     Both must be of one job and one kind. Then the more their subjects are alike the better: the same thing; one that
     the other's suspects name; one that holds the other; sets with half in common. A scan may know the fault's
-    place better or worse than the one before it. Equally good pairs go by start, the nearest first, then by id.
+    place better or worse than the one before it; but parallel cables of one pair of switches, known by their ports,
+    are two things. Equally good pairs go by start, the nearest first, then by id.
     """
     pairs = []
     for f, finding in enumerate(findings):
@@ -33,7 +34,7 @@ def match_findings(incidents: Sequence[Incident], findings: Sequence[Finding]) -
 def _likeness(finding: Finding, incident: Incident) -> int:
     """How much alike two subjects are, 4 for the same down to 0 for nothing in common."""
     if _names(finding.subject) == _names(incident.subject):
-        return 4
+        return 0 if _are_parallel(finding.subject, incident.subject) else 4
     if _suspected(incident.subject, finding.suspects) or _suspected(finding.subject, incident.suspects):
         return 3
     mine, theirs = set(finding.subject.ids), set(incident.subject.ids)
@@ -44,6 +45,12 @@ def _likeness(finding: Finding, incident: Incident) -> int:
 
 def _names(subject: Subject | Suspect) -> tuple[str, frozenset[str]]:
     return subject.type, frozenset(subject.ids)
+
+
+def _are_parallel(one: Subject, other: Subject) -> bool:
+    """Whether two subjects of the same ends are known to be two cables."""
+    known = [subject.ends for subject in (one, other) if None not in (subject.a_port, subject.b_port)]
+    return len(set(known)) == 2
 
 
 def _suspected(subject: Subject, suspects: Sequence[Suspect]) -> bool:

@@ -218,6 +218,24 @@ def test_two_faults_of_one_kind_stay_two() -> None:
     assert history(steps) == ["suspected", "suspected", "opened", "opened"]
 
 
+def cable(ports: tuple[int, int] | None, start_s: int) -> Finding:
+    """A slow cable between two switches that several join, by its ports where they are known."""
+    named = finding(["leaf1", "spine1"], kind="link", start_s=start_s)
+    a_port, b_port = ports or (None, None)
+    return named.model_copy(
+        update={"subject": named.subject.model_copy(update={"a_port": a_port, "b_port": b_port}), "id": f"{ports}"}
+    )
+
+
+def test_parallel_cables_are_two_incidents() -> None:
+    """Each keeps its own, also when the other is gone; a scan that does not know the port means the one there is."""
+    steps = over([[cable((1, 2), 4), cable((3, 4), 9)], [cable((3, 4), 4)], [cable((3, 4), 9)], [cable((3, 4), 9)]])
+    assert history(steps) == ["suspected", "suspected", "opened", "dismissed"]
+    assert [(i.subject.a_port, i.subject.b_port) for i in steps[-1].incidents] == [(3, 4)]
+    vague = over([[cable((1, 2), 4)], [cable(None, 4)]])
+    assert history(vague) == ["suspected", "opened", "relocated"]
+
+
 @given(
     st.lists(
         st.one_of(
