@@ -116,7 +116,9 @@ class JobLabel(Document):
 
     name: str
     id: str | None = Field(
-        default=None, description="by which commands name it: Slurm's number, or namespace/name in Kubernetes"
+        default=None,
+        coerce_numbers_to_str=True,  # YAML reads Slurm's numbers as such
+        description="by which commands name it: Slurm's number, or namespace/name in Kubernetes",
     )
     hosts: tuple[str, ...]
     tenant: str | None = None

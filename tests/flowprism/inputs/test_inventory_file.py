@@ -44,6 +44,12 @@ def complaint(path: Path) -> str:
     return text.removeprefix(f"{path}: ")
 
 
+def test_numbers_of_slurm_need_no_quotes(tmp_path: Path) -> None:
+    """Commands name a job by the text of its number, whichever way YAML reads that."""
+    inventory = load_inventory(write(tmp_path, YAML.replace("name: llama-70b,", "name: llama-70b, id: 4711,")))
+    assert inventory.jobs[0].id == "4711"
+
+
 def test_every_section_is_read(tmp_path: Path) -> None:
     """Hosts, endpoints with several addresses and GPUs, switches, links, services, tenants and jobs arrive."""
     inventory = load_inventory(write(tmp_path, YAML))
