@@ -38,7 +38,8 @@ def spans(operations: Frame, edges_ns: Int, job: int, group_offset: Mapping[int,
     rows = operations.take((operations["iteration"] >= 0) & (operations["iteration"] < len(edges_ns)))
     busy = concat(SPANS, [_messages(rows, job, group_offset), _collectives(rows, job, group_offset)])
     busy = busy.sort("endpoint", "start_ns", "end_ns", "span", "peer")
-    return concat(SPANS, [busy, _between(busy, edges_ns, job)]).sort("endpoint", "start_ns", "end_ns", "span", "peer")
+    between, before = _between(busy, edges_ns, job)
+    return concat(SPANS, [busy, between]).take(_inserted(len(busy), before))
 
 
 def _messages(rows: Frame, job: int, group_offset: Mapping[int, int]) -> Frame:
@@ -109,49 +110,82 @@ def _first_of_each(rows: Frame, *keys: str) -> Int:
     return np.flatnonzero(run_starts(*(rows[key] for key in keys)))
 
 
-def _between(busy: Frame, edges_ns: Int, job: int) -> Frame:
+def _between(busy: Frame, edges_ns: Int, job: int) -> tuple[Frame, Int]:
     """What fills the gaps between an endpoint's operations, cut at the edges of the iterations.
 
     Args:
         busy: operations by endpoint and start.
         edges_ns: (iterations,) end of each complete iteration.
         job: the job's number among the timelines' jobs.
+
+    Returns:
+        The spans in order, and before how many of the operations each stands: it begins when all operations before it
+        have ended, and ends when the next one begins.
     """
     if not len(busy):
-        return busy
-    rows = concat(SPANS, [busy, _edge_marks(busy, edges_ns, job)]).sort("endpoint", "start_ns", "end_ns")
-    reach_ns = _reach(rows)[:-1]
-    following = rows.take(np.arange(1, len(rows)))
-    iteration = np.searchsorted(edges_ns, following["start_ns"])
-    same = following["endpoint"] == rows["endpoint"][:-1]
-    gap = same & (following["start_ns"] > reach_ns) & (iteration < len(edges_ns))
-    following = following.take(gap)
-    kind = np.select([following["span"] == IDLE, following["span"] == RECEIVE], [IDLE, WAIT], COMPUTE)
-    return _frame(
+        return busy, np.zeros(0, np.int64)
+    marks, before = _edge_marks(busy, edges_ns, job)
+    order = _inserted(len(busy), before)
+    endpoint, start_ns, end_ns = (
+        np.concatenate([busy[name], marks[name]])[order] for name in ("endpoint", "start_ns", "end_ns")
+    )
+    reach_ns = _reach(endpoint, end_ns)
+    gap = np.flatnonzero((endpoint[1:] == endpoint[:-1]) & (start_ns[1:] > reach_ns[:-1]))
+    gap = gap[start_ns[gap + 1] <= edges_ns[-1]] if len(edges_ns) else gap[:0]
+    following = order[gap + 1]
+    operations = following < len(busy)
+    span, peer = np.full(len(gap), IDLE), np.full(len(gap), -1)
+    span[operations] = busy["span"][following[operations]]
+    peer[operations] = busy["peer"][following[operations]]
+    kind = np.select([span == IDLE, span == RECEIVE], [IDLE, WAIT], COMPUTE)
+    found = _frame(
         job,
         kind,
-        endpoint=following["endpoint"],
-        iteration=iteration[gap],
+        endpoint=endpoint[gap],
+        iteration=np.searchsorted(edges_ns, start_ns[gap + 1]),
         start_ns=reach_ns[gap],
-        end_ns=following["start_ns"],
-        peer=np.where(kind == WAIT, following["peer"], -1),
+        end_ns=start_ns[gap + 1],
+        peer=np.where(kind == WAIT, peer, -1),
     )
+    return found, np.asarray(np.cumsum(order < len(busy))[gap], np.int64)
 
 
-def _edge_marks(busy: Frame, edges_ns: Int, job: int) -> Frame:
-    """An empty idle span of each endpoint at each edge behind its first operation."""
-    own = busy.take(_first_of_each(busy, "endpoint"))
+def _inserted(rows: int, before: Int) -> Int:
+    """The order in which further rows stand among some, each before so many of them; ascending."""
+    return np.insert(np.arange(rows), before, rows + np.arange(len(before)))
+
+
+def _edge_marks(busy: Frame, edges_ns: Int, job: int) -> tuple[Frame, Int]:
+    """An empty idle span of each endpoint at each edge behind its first operation.
+
+    Returns:
+        The spans by endpoint and edge, and (n,) how many operations stand before each: those that have begun, other
+        empty ones of the same time among them.
+    """
+    first = _first_of_each(busy, "endpoint")
+    own = busy.take(first)
     endpoint, edge = np.nonzero(edges_ns > own["start_ns"][:, None])
     at_ns, nowhere = edges_ns[edge], np.full(len(edge), -1)
-    return _frame(job, IDLE, endpoint=own["endpoint"][endpoint], iteration=nowhere, start_ns=at_ns, end_ns=at_ns)
+    marks = _frame(job, IDLE, endpoint=own["endpoint"][endpoint], iteration=nowhere, start_ns=at_ns, end_ns=at_ns)
+    if not len(marks):
+        return marks, np.zeros(0, np.int64)
+    least_ns = int(busy["start_ns"].min())
+    most_ns = max(int(busy["start_ns"].max()), int(at_ns.max()))
+    number = np.repeat(np.arange(len(first)), np.diff(first, append=len(busy)))
+    apart_ns = most_ns - least_ns + 1  # so that an endpoint's times lie behind all times of those before it
+    begun = number * apart_ns + busy["start_ns"] - least_ns
+    marked = endpoint * apart_ns + at_ns - least_ns
+    empty = begun[busy["end_ns"] == busy["start_ns"]]
+    beside = np.searchsorted(empty, marked, side="right") - np.searchsorted(empty, marked)
+    return marks, np.asarray(np.searchsorted(begun, marked) + beside, np.int64)
 
 
-def _reach(rows: Frame) -> Int:
+def _reach(endpoint: Int, end_ns: Int) -> Int:
     """(rows,) until when each endpoint was busy, with a row and all that come before it."""
-    ends_ns = rows["end_ns"] - rows["end_ns"].min()
-    number = np.cumsum(np.diff(rows["endpoint"], prepend=rows["endpoint"][:1]) != 0)
+    ends_ns = end_ns - end_ns.min()
+    number = np.cumsum(np.diff(endpoint, prepend=endpoint[:1]) != 0)
     apart_ns = number * (ends_ns.max() + 1)  # so that an endpoint's times lie behind all times of those before it
-    return np.asarray(np.maximum.accumulate(ends_ns + apart_ns) - apart_ns + rows["end_ns"].min())
+    return np.asarray(np.maximum.accumulate(ends_ns + apart_ns) - apart_ns + end_ns.min())
 
 
 def group_names(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from capture.reader import read_flows
 from datamodel.frame import Frame
+from datamodel.reconstructed.operations import OPERATIONS
 from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.timeline import SPAN_NAMES
 from datamodel.reconstructed.transfers import ROLES
@@ -176,3 +178,44 @@ def test_groups_are_named_by_their_members(seen: Timeline) -> None:
     for endpoint, peer, group in zip(*(used[c].tolist() for c in ("endpoint", "peer", "group")), strict=True):
         assert seen.addresses[endpoint] in members[group]
         assert peer < 0 or seen.addresses[peer] in members[group]
+
+
+def messages(random: np.random.Generator) -> Frame:
+    """Messages among four endpoints at few instants, so that many begin, end or are empty together."""
+    rows = int(random.integers(1, 60))
+    start_ns = random.integers(0, 40, rows)
+    end_ns = start_ns + random.integers(0, 4, rows)
+    columns = {name: np.zeros(rows, np.int64) for name in OPERATIONS.names}
+    endpoint, apart = random.integers(0, 4, rows), random.integers(1, 4, rows)
+    columns |= {"endpoint": endpoint, "peer": (endpoint + apart) % 4, "role": np.full(rows, PP)}
+    columns |= {
+        "start_ns": start_ns,
+        "end_ns": end_ns,
+        "delivered_ns": end_ns,
+        "iteration": random.integers(0, 3, rows),
+    }
+    return Frame(OPERATIONS, columns)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_gaps_stand_in_order_whatever_ties(seed: int) -> None:
+    """Spans are sorted by all their keys, and those that fill gaps are the gaps that are left up to each edge."""
+    random = np.random.default_rng(seed)
+    edges_ns = np.sort(random.choice(50, 3, replace=False))
+    found = spans(messages(random), edges_ns, 0, {})
+    keys = ("endpoint", "start_ns", "end_ns", "span", "peer")
+    ordered = found.sort(*keys)
+    assert all(found[key].tolist() == ordered[key].tolist() for key in keys)
+    moving = ~np.isin(found["span"], RESTING)
+    for endpoint in np.unique(found["endpoint"]).tolist():
+        own = found["endpoint"] == endpoint
+        filled = _spans(found.take(own & ~moving))
+        assert filled == _gaps(_spans(found.take(own & moving)), edges_ns.tolist())
+
+
+def _gaps(busy: list[tuple[int, int]], edges_ns: list[int]) -> list[tuple[int, int]]:
+    """Instants without an operation between the first one and the last edge, cut at edges and where one begins."""
+    first, last = busy[0][0], edges_ns[-1]
+    cuts = sorted({*(t for span in busy for t in span), *(e for e in edges_ns if e > first)})
+    pieces = [(a, b) for a, b in pairwise(cuts) if not any(s < b and e > a for s, e in busy)]
+    return [(a, b) for a, b in pieces if b <= last]
