@@ -66,6 +66,9 @@ def _leading_bits(columns: Sequence[npt.NDArray[Any]], room: int) -> tuple[_Key 
 def _sort_ties(order: Index, agree: npt.NDArray[np.bool_], rest: Sequence[_Key]) -> None:
     """Sort runs of rows that agree so far by what is left of their columns, in place.
 
+    Rows of one run are near one another in other columns too, as starts and ends are: less the least of the run these
+    take few bits, or none where all agree.
+
     Args:
         order: (rows,) row numbers.
         agree: (rows - 1,) whether each agrees with the one before it.
@@ -77,5 +80,8 @@ def _sort_ties(order: Index, agree: npt.NDArray[np.bool_], rest: Sequence[_Key])
     if not len(places):
         return
     some = order[places]
-    run = np.cumsum(np.append(True, ~agree)[places])
-    order[places] = some[sorted_order([run, *(values[some] for values in rest)])]
+    begins = np.append(True, ~agree)[places]
+    run = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)
+    left = [own - np.minimum.reduceat(own, first)[run] for own in (values[some] for values in rest)]
+    order[places] = some[sorted_order([run, *left])]
