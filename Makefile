@@ -32,10 +32,12 @@ $(PIP) setuptools; \
 $(PIP) --no-build-isolation --editable '$(2)'
 endef
 
+# Tests are collected once meanwhile, whatever comes of it: Python then has compiled what each process of `make test` imports.
 $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@$(call MAKE_VENV,flowprism and what its tests and checks need,.[dev]); \
 	echo "compiling the decoders and the analysis, for a minute or two"; \
-	$(BIN)/python -m flowprism.precompile
+	$(BIN)/pytest -q --collect-only >/dev/null 2>&1 & \
+	$(BIN)/python -m flowprism.precompile; wait
 	@touch $@
 
 # Running needs neither the tools of tests and checks nor compiled kernels: a small recording is analyzed in less time than they
@@ -64,7 +66,7 @@ soak: $(STAMP)  ## of the slow tests, the ten minutes in which all that the serv
 check: $(STAMP)  ## format, lint, types, import law, and the tests that hold docs to code
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format: run '$(BIN)/ruff format .'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy --no-error-summary .
+	@MYPY_NUM_WORKERS=2 $(BIN)/mypy --no-error-summary .
 	@said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; exit 1; }
 	@$(BIN)/pytest -q tests/house -m "not slow"
 

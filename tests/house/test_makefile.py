@@ -63,9 +63,11 @@ def test_a_visitor_installs_what_running_needs_and_nothing_else(tmp_path: Path) 
     assert "--editable '.'\n" in run.replace(";", "\n")
     assert "[dev]" not in run
     assert "precompile" not in run
+    assert "--collect-only" not in run
     assert "NUMBA_DISABLE_JIT=1 .venv/bin/python -m flowprism.demo out" in run
     assert "--editable '.[dev]'" in test
     assert "flowprism.precompile" in test
+    assert "--collect-only" in test.partition("flowprism.precompile")[0]
     (tmp_path / ".venv" / "installed").touch()
     assert "NUMBA_DISABLE_JIT" not in would_run("run")
 
