@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from tests.diagnose.sampled_job import MS
 SECOND = 1000 * MS
 
 
+@cache
 def told(name: str) -> dict[str | None, Finding]:
     """Feed findings of a simulated scenario, by cause."""
     case = simulate_case(scenario(name, ScenarioOptions(iterations=16)), 1)

@@ -170,7 +170,8 @@ def test_a_failing_case_is_an_outcome(monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.slow
 def test_workers_do_not_matter(tmp_path: Path) -> None:
     """One process or two: the same file, byte by byte."""
-    cases = list_cases("small", ["layouts", "faults"])
+    cases = list_cases("small", ["layouts"])
+    assert len(cases) > 3  # more than workers, so that one may overtake another
     for workers in (1, 2):
         write_scoreboard(scoreboard("named", run_cases(cases, workers)), tmp_path / f"{workers}.json")
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import cache
 from importlib.resources import as_file, files
 from itertools import groupby
@@ -192,13 +192,15 @@ def many_rollups(jobs: int, days: int, end_ns: int) -> Iterator[dict[str, object
     """Rows of hours and of the last two hours' minutes; every fourth job is a fifth slower of late."""
     hours = range(end_ns // HOUR_NS * HOUR_NS - days * 24 * HOUR_NS, end_ns // HOUR_NS * HOUR_NS, HOUR_NS)
     minutes = range(end_ns - 2 * HOUR_NS, end_ns, MINUTE_NS)
+    names = [one.name for one in fields(Rollup)]
     for length_ns, starts in ((HOUR_NS, hours), (MINUTE_NS, minutes)):
         for start_ns in starts:
             for number in range(jobs):
                 slow = number % 4 == 0 and start_ns >= end_ns - HOUR_NS
                 mean_ns = (1_000_000 + number) * (1200 if slow else 1000)
                 count = length_ns // mean_ns
-                yield asdict(
-                    Rollup(f"j{number:05}", start_ns, length_ns, count, count * mean_ns, mean_ns, mean_ns, 1 << 40,
-                           1.2 if slow else 1.0, "warning" if slow else None)
+                values = (
+                    f"j{number:05}", start_ns, length_ns, count, count * mean_ns, mean_ns, mean_ns, 1 << 40,
+                    1.2 if slow else 1.0, "warning" if slow else None,
                 )  # fmt: skip
+                yield dict(zip(names, values, strict=True))

@@ -67,7 +67,7 @@ def test_corrected_records_lie_as_if_clocks_had_been_right(sharded: Skewed) -> N
 def test_clocks_of_meters_are_known(rate: int, points: tuple[Point, ...]) -> None:
     """IPFIX in ms, timeouts of 1 s and 0.5 s: to 2 ms unsampled and to 20 ms at 1 in 4,096."""
     feed = FeedSpec("ipfix", rate, points=points, clocks=OFF)
-    case = simulate_case(replace(scenario("fsdp", ScenarioOptions(iterations=20)), feeds=(feed,)), 1)
+    case = simulate_case(replace(scenario("fsdp", ScenarioOptions(iterations=12)), feeds=(feed,)), 1)
     flows = case.readings["ipfix"].flows
     known, unknown = exporter_clocks(flows, hosts(case, flows))
     (told,) = case.truth.model_dump()["telemetry"]

@@ -7,7 +7,7 @@ from datamodel.telemetry.exporter_stats import ExporterStats
 from simulate.export.feed_spec import POINTS, Clocks, ExporterFault, FeedSpec, Kind, Transport
 from simulate.export.traffic import FabricTraffic
 from simulate.faults import Fault
-from tests.simulate.cases import FABRIC, job
+from tests.simulate.cases import FABRIC, VOLUMES, job
 from tests.simulate.export.views import View, passed, view
 
 KINDS: tuple[Kind, ...] = ("sflow", "ipfix", "netflow9", "netflow5")
@@ -127,7 +127,7 @@ def test_clocks_are_off_as_the_truth_tells(seen: FabricTraffic, kind: Kind) -> N
 
 def test_every_point_of_a_path_sees_the_packets() -> None:
     """What crosses a spine is there four times at 1 in 1, what stays in a leaf twice, on the interfaces it takes."""
-    short = passed(made=job(iterations=1))
+    short = passed(made=job(iterations=1, batches=1, volumes=replace(VOLUMES, gradient_bytes=10e6)))
     rows = view(FeedSpec("sflow", points=POINTS), short).rows
     once = view(FeedSpec("sflow"), short).rows
     crossing = short.bursts["spine"] >= 0
@@ -142,21 +142,21 @@ def test_every_point_of_a_path_sees_the_packets() -> None:
 def test_a_loaded_cable_marks_packets_and_the_receiver_tells() -> None:
     """Behind a slow uplink packets carry congestion marks, notifications flow back; before it none does."""
     slow = passed(
-        Fault("slow_uplink", leaf=0, size=20), made=job(iterations=6), fabric=replace(FABRIC, uplink_gbps=400)
+        Fault("slow_uplink", leaf=0, size=20), made=job(iterations=2), fabric=replace(FABRIC, uplink_gbps=400)
     )
     behind = view(FeedSpec("sflow", 4, points=("destination",)), slow).rows
     before = view(FeedSpec("sflow", 4), slow).rows
     assert not before["ecn_ce_packets"].any()
     assert 0.01 < behind["ecn_ce_packets"].sum() / len(behind) < 0.2
     assert before["cnp_packets"].any()
-    healthy = view(FeedSpec("sflow", 4, points=("destination",)), passed(made=job(iterations=6))).rows
+    healthy = view(FeedSpec("sflow", 4, points=("destination",)), passed(made=job(iterations=2))).rows
     assert healthy["ecn_ce_packets"].sum() < 0.2 * behind["ecn_ce_packets"].sum()
 
 
 def test_a_lossy_cable_provokes_refusals_and_repeats() -> None:
     """Negative acknowledgements flow back, and packet numbers come twice at 1 in 1."""
     lossy = Fault("slow_uplink", leaf=0, size=20, loss_ratio=0.02)
-    found = view(FeedSpec("sflow"), passed(lossy, made=job(iterations=2), fabric=replace(FABRIC, uplink_gbps=400)))
+    found = view(FeedSpec("sflow"), passed(lossy, made=job(iterations=1), fabric=replace(FABRIC, uplink_gbps=400)))
     rows = found.rows.take(found.rows["bytes"] > 1000)
     again = found.traffic.bursts["retransmitted_packets"].sum()
     assert again > 10
