@@ -47,12 +47,15 @@ def _median_by(values: Float, keys: Int, unique: Int) -> Float:
         keys: (s, k) key of each row.
         unique: (u, k) keys to answer for, all of them among `keys` or without values.
     """
-    rows: dict[tuple[int, ...], list[int]] = {}
-    for row, key in enumerate(keys.tolist()):
-        rows.setdefault(tuple(key), []).append(row)
+    numbers = {tuple(key): number for number, key in enumerate(unique.tolist())}
+    of = np.array([numbers.get(tuple(key), -1) for key in keys.tolist()], np.int64)
+    cells, group = values.ravel(), np.repeat(of, values.shape[1])
+    seen = ~np.isnan(cells) & (group >= 0)
+    cells, group = cells[seen], group[seen]
+    known = np.flatnonzero(np.bincount(group, np.isfinite(cells), len(unique)))
+    count = np.bincount(group, minlength=len(unique))
+    first = (np.cumsum(count) - count)[known]
+    ranked, count = cells[np.lexsort([cells, group])], count[known]
     out = np.full(len(unique), np.nan)
-    for n, key in enumerate(unique.tolist()):
-        own = values[rows.get(tuple(key), [])]
-        if np.isfinite(own).any():
-            out[n] = float(np.nanmedian(own))
+    out[known] = (ranked[first + (count - 1) // 2] + ranked[first + count // 2]) / 2
     return out
