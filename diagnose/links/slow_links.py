@@ -131,11 +131,11 @@ def slow_links(
     within them: what they lose is its fault.
     """
     losses, where = lost
+    if whole_bursts:
+        losses = _without_held_up(losses, options)
     votes, counts = notified(rates, notices, edges_ns, compared.interval, compared.baseline, losses.slow, options)
     everything = link_hypotheses(losses, where, votes, compared.least_lost_ns, options)
     found, score = _one_by_one(everything, losses, where, votes, counts, compared, options)
-    if whole_bursts:
-        found = _not_held_up(found, losses)
     if fabric.switch or not len(compared.baseline):
         return found
     shared = [h for h in everything if not h.named and h.likelihood > options.sure_scattered and h.shows.sum() >= 2]
@@ -168,7 +168,7 @@ def _one_by_one(
             found[shared[0]] = _joined(found[shared[0]], losses, best)
         else:
             found.append(_slow_link(losses, near, counts))
-        losses = _without(losses, best)
+        losses = _without(losses, best.own)
         ordered = link_hypotheses(losses, where, votes, compared.least_lost_ns, options)
         score += best.score - (float(np.log(options.rival_odds)) if len(found) > 1 else 0.0)
         sure = max(compared.sure, options.sure_among_peers)
@@ -210,8 +210,8 @@ def _joined(link: SlowLink, losses: Elements, further: LinkHypothesis) -> SlowLi
     )
 
 
-def _not_held_up(found: list[SlowLink], losses: Elements) -> list[SlowLink]:
-    """The links but for those whose streams all pass on what a slower stream of another link brings.
+def _without_held_up(losses: Elements, options: ModelOptions) -> Elements:
+    """The elements without streams of a collective that are faster than its slowest: they pass on what it brings.
 
     Streams of a pipeline do not: each activation is a burst of its own.
     """
@@ -220,21 +220,23 @@ def _not_held_up(found: list[SlowLink], losses: Elements) -> list[SlowLink]:
     nodes = size * (int(losses.role.max()) + 1)
     graph = coo_array((np.ones(len(src)), (src, dst)), shape=(nodes, nodes))
     collective = connected_components(graph, directed=False)[1][src]
-    slowest = np.full((len(found), int(collective.max()) + 1), np.inf)
-    for n, link in enumerate(found):
-        own = link.slow & (losses.role != ROLES.index("pp"))
-        np.minimum.at(slowest[n], collective[own], losses.now_bps[own])
-    held_up = np.isfinite(slowest) & (slowest > slowest.min(axis=0, initial=np.inf))
-    return [link for n, link in enumerate(found) if not held_up[n, collective[link.slow]].all()]
+    own = np.flatnonzero(losses.slow & (losses.role != ROLES.index("pp")))
+    own = own[np.lexsort([losses.now_bps[own], collective[own]])]
+    _, first, of = np.unique(collective[own], return_index=True, return_inverse=True)
+    slowest = own[first][of]
+    faster = np.log(losses.now_bps[own] / losses.now_bps[slowest])
+    chance = options.slow_sigmas * np.hypot(losses.scatter[own], losses.scatter[slowest])
+    held_up = np.zeros(len(losses.src), np.bool_)
+    held_up[own] = faster > np.maximum(chance, options.floor_ratio)
+    return _without(losses, held_up)
 
 
-def _without(losses: Elements, hypothesis: LinkHypothesis) -> Elements:
-    """The elements without those of a hypothesis."""
-    left = np.where(hypothesis.own, np.nan, 1.0)
+def _without(losses: Elements, streams: Bool) -> Elements:
+    """The elements without those of some streams."""
     return replace(
         losses,
-        shift=losses.shift * left,
-        behind=losses.behind & ~hypothesis.own,
-        slow=losses.slow & ~hypothesis.own,
-        lost_ns=np.where(hypothesis.own, 0.0, losses.lost_ns),
+        shift=np.where(streams, np.nan, losses.shift),
+        behind=losses.behind & ~streams,
+        slow=losses.slow & ~streams,
+        lost_ns=np.where(streams, 0.0, losses.lost_ns),
     )

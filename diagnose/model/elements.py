@@ -24,6 +24,7 @@ class Elements:
         shift: (s,) logarithm of the time a byte is under way, less that of the baseline; nan where not known.
         behind: (s,) slow streams that do not wait in their sender.
         error: (s,) standard error of the shifts.
+        scatter: (s,) standard error of the logarithm of `now_bps` by itself.
         now_bps, normal_bps: (s,) rate, and what it should be.
         lost_ns: (s,) time an iteration loses in the stream.
         slow: (s,) streams that are slower beyond doubt.
@@ -36,6 +37,7 @@ class Elements:
     shift: Float
     behind: Bool
     error: Float
+    scatter: Float
     now_bps: Float
     normal_bps: Float
     lost_ns: Float
@@ -111,6 +113,7 @@ def elements(
         shift=shift,
         behind=_waits_behind(rates, shift, error, (interval, baseline), options),
         error=error,
+        scatter=np.sqrt(now.variance),
         now_bps=now_bps,
         normal_bps=normal_bps,
         lost_ns=lost,

@@ -185,6 +185,20 @@ def test_who_waits_within_a_burst_is_no_further_slow_link(whole_bursts: bool, na
         assert {link.endpoint for link in links} == named | further
 
 
+@pytest.mark.parametrize("slow", range(4))
+def test_of_a_ring_that_waits_in_turn_the_slow_member_is_named(slow: int) -> None:
+    """Both streams of a slow NIC are the slowest; the farther behind it another one is, the less of it it waits."""
+    other_ring = [(a + 4, b + 4) for a, b in one_way(8)]
+    seen = rates([*one_way(4), *other_ring], [((slow - 1) % 4, slow), (slow, (slow + 1) % 4)])
+    for behind, ratio in ((1, 0.29), (2, 0.35)):
+        stream = (slow + behind) % 4
+        for column in (seen.delivered_bps, seen.sent_bps):
+            column[stream, 6:] *= ratio
+        seen.busy_ns[stream, 6:] /= ratio
+    links = every_slow_link(seen, SINCE, BEFORE, fabric(12), whole_bursts=True)
+    assert [(link.endpoint, link.rivals) for link in links] == [(slow, ())]
+
+
 def test_one_ring_leaves_two_suspects() -> None:
     """A single slow stream may be its sender's or its receiver's fault."""
     link = found(rates(one_way(6), [(2, 3)]))
