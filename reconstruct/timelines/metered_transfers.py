@@ -39,6 +39,7 @@ def known_transfers(streams: Streams, job: Job, found: Metered) -> tuple[Frame, 
         found: what they show.
     """
     frame = transfers(streams, job)
+    frame = frame.replace(messages=frame["at_once"])
     merged = found.merged[frame["stream"]]
     if not merged.any():
         return (frame,)

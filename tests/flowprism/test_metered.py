@@ -94,6 +94,14 @@ def test_records_that_go_on_into_the_next_iteration_show_no_sizes() -> None:
     assert f"{layout.why}; {layout.remedy}" in layout.sentence()
 
 
+def test_what_the_active_timeout_cuts_is_no_further_message() -> None:
+    """Four GPUs behind a NIC send a message each, 1.03 s long, in records of 1 s: not eight, of which four at once."""
+    case = simulate_case(build_scenario(parse_case("feeds-ipfix-1-1-1018")), 1018)
+    report = analyze_reading(case.readings["ipfix"], (), case.inventory, AnalysisOptions()).report
+    found = score_case(report, case.truth).jobs[0]
+    assert (found.wrong_sizes, set(found.sizes), report.jobs[0].layout.tp) == (0, {True}, 4)
+
+
 def test_iterations_of_unequal_volumes_are_said_not_to_be_shown() -> None:
     """Passes of 0.8 s through timeouts of 1 s: some ends are misplaced, so no iteration time claims to be exact."""
     case = simulate_case(build_scenario(parse_case("feeds-ipfix-1-1-063")), 63)
