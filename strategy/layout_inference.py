@@ -73,6 +73,7 @@ def infer_layout(
     *,
     unexplained: Int = NO_PAIRS,
     unreported: Int = NO_ENDPOINTS,
+    exact_bytes: bool = True,
     exact_starts: bool = True,
     former: Layout | None = None,
     options: LayoutOptions = OPTIONS,
@@ -94,16 +95,18 @@ def infer_layout(
             in it, so that no size is answered, not even that there is none; what may be is among the alternatives.
         unreported: endpoints of the job whose switches export nothing. They are ranks of the grid, in groups like those
             that were seen as a whole; where none was, what they must send is added (`silent_edges`).
-        exact_starts: whether starts are known well enough to show who sends in step, and bytes to show how these change
-            from iteration to iteration; those drawn through samples are not.
+        exact_bytes: whether bytes are known well enough to show how they change from iteration to iteration; those that
+            follow from samples are not.
+        exact_starts: whether starts are known well enough to show who sends in step; those drawn through samples are
+            not.
         former: what the window before showed of the same job; None where there was none.
         options: constants of the model.
     """
     transfers, endpoints = select_current(transfers, endpoints, len(iteration_ends_ns))
     transfers = select_whole(transfers, unreported)
     profiles = build_profiles(transfers, iteration_ends_ns)
-    edges = build_edges(profiles, exact_starts=exact_starts)
-    if not exact_starts:
+    edges = build_edges(profiles, exact=exact_bytes)
+    if not exact_bytes:
         edges = without_exact_times(edges)
     if not len(edges):
         return UNKNOWN_LAYOUT

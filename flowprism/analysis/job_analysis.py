@@ -255,7 +255,14 @@ def _inferred(task: JobTask, moved: Frame, merged: Int | None = None) -> Inferre
     members = job.endpoints if now is moved else np.unique(current_holders(changes, size)[job.endpoints])
     seats = dict(task.seats)
     return infer_layout(
-        now, job.edges_ns, members, seats, unexplained=hidden, unreported=task.unreported, former=task.former
+        now,
+        job.edges_ns,
+        members,
+        seats,
+        unexplained=hidden,
+        unreported=task.unreported,
+        exact_bytes=task.drawn is None,
+        former=task.former,
     )
 
 

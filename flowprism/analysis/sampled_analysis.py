@@ -310,7 +310,9 @@ def _inferred(sent: Frame, phase: float, job: SampledJob, around: AnalysisContex
     """The layout by messages, if iterations begin in a phase of those drawn."""
     rows, edges_ns = begin_at(sent, job.edges_ns, phase) if phase else (sent, job.edges_ns)
     former = around.former.get(frozenset(around.place.names(job.endpoints)))
-    return infer_layout(rows, edges_ns, job.endpoints, around.seats, exact_starts=False, former=former)
+    return infer_layout(
+        rows, edges_ns, job.endpoints, around.seats, exact_bytes=False, exact_starts=False, former=former
+    )
 
 
 def _likeliest(layout: Layout) -> Sizes | None:

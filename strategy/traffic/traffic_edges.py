@@ -71,14 +71,14 @@ class TrafficEdges:
         return len(self.src)
 
 
-def build_edges(found: StreamProfiles, *, exact_starts: bool = True) -> TrafficEdges:
+def build_edges(found: StreamProfiles, *, exact: bool = True) -> TrafficEdges:
     """Edges of a job, by source, destination and bytes.
 
     Args:
         found: what each of its streams does in an iteration.
-        exact_starts: whether it is known so well when, that streams of one pair can be compared by it.
+        exact: whether it is known so well when and how much, that streams of one pair can be compared by it.
     """
-    edge, leader = _merged(found, exact_starts=exact_starts)
+    edge, leader = _merged(found, exact=exact)
     size = np.bincount(edge, found.iteration_bytes, len(leader)).astype(np.float64)
     at_once, messages = lanes(found, edge, len(leader))
     acts = _reverse_together(found, leader, size)
@@ -142,14 +142,14 @@ def _variation(sizes: Float, src: Int) -> Float:
     return found if exact else np.full(len(found), np.nan)
 
 
-def _merged(found: StreamProfiles, *, exact_starts: bool) -> tuple[Int, Int]:
+def _merged(found: StreamProfiles, *, exact: bool) -> tuple[Int, Int]:
     """(streams,) edge of each stream, and (edges,) one stream of each: queue pairs of one connection are one edge.
 
     Streams of one directed pair that carry alike, in as many transfers, at the same time; without exact starts those
     that carry alike. Each round compares what is left of a pair with its first stream.
     """
     run = runs(found.iteration_bytes, SAME_BYTES)
-    transfers = found.transfers if exact_starts else np.zeros(len(run), np.int64)
+    transfers = found.transfers if exact else np.zeros(len(run), np.int64)
     order = np.lexsort([found.number, transfers, run, found.dst, found.src])
     edge = np.full(len(order), -1, np.int64)
     leaders: list[Int] = []
@@ -160,7 +160,7 @@ def _merged(found: StreamProfiles, *, exact_starts: bool) -> tuple[Int, Int]:
         leader = order[change]
         joins = np.array(change)
         rest = np.flatnonzero(~change)
-        joins[rest] = not exact_starts or together(found, leader[group[rest]], order[rest]) >= PARALLEL
+        joins[rest] = not exact or together(found, leader[group[rest]], order[rest]) >= PARALLEL
         edge[order[joins]] = count + group[joins]
         leaders.append(leader)
         count += len(leader)

@@ -54,6 +54,13 @@ def test_what_was_guessed_is_counted() -> None:
     assert report.feed.filled_records == guessed
 
 
+def test_connections_of_equal_volumes_show_the_layout_though_chance_counts_them_differently() -> None:
+    """Activations of a pipeline, a few packets of each drawn; those of some connections keep no places."""
+    case = simulated("feeds-ipfix-sampled-1036")
+    found = score_case(analyzed(case), case.truth).jobs[0]
+    assert (found.wrong_sizes, set(found.sizes)) == (0, {True})
+
+
 def test_a_slow_rank_is_named() -> None:
     """A straggler that breaks the gradients of its ring in two."""
     case = simulated("feeds-ipfix-sampled-066")

@@ -191,7 +191,7 @@ def test_where_nothing_is_fixed_the_feed_shows_no_variation() -> None:
 
 def blurred(transfers: Frame) -> TrafficEdges:
     """Edges of a job as samples show it."""
-    return without_exact_times(build_edges(build_profiles(transfers, EDGES_NS), exact_starts=False))
+    return without_exact_times(build_edges(build_profiles(transfers, EDGES_NS), exact=False))
 
 
 def test_queue_pairs_whose_times_are_not_exact_are_one_edge_by_their_bytes() -> None:

@@ -121,7 +121,7 @@ def test_without_exact_starts_the_convention_answers_and_confidence_says_so(
     """When endpoints send would show that two ranks of a host are one tensor group; samples do not show it."""
     table, edges_ns, endpoints, known = seen
     exact = infer_layout(table, edges_ns, endpoints, known).layout
-    found = infer_layout(table, edges_ns, endpoints, known, exact_starts=False).layout
+    found = infer_layout(table, edges_ns, endpoints, known, exact_bytes=False, exact_starts=False).layout
     assert (found.tp, found.dp, found.pp) == (exact.tp, exact.dp, exact.pp) == (2, 4, 2)
     assert exact.confidence > 0.95
     assert found.confidence == pytest.approx(0.5, abs=0.03)

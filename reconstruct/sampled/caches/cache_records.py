@@ -13,6 +13,7 @@ from datamodel.telemetry.flows import Flows
 from reconstruct.jobs.job_recognition import Job, Recognition
 from reconstruct.numeric.factorize import factorize_rows
 from reconstruct.sampled.caches.cached_bursts import CachedBursts, EvenBursts, cached_bursts
+from reconstruct.sampled.caches.equal_counts import even_counts
 from reconstruct.sampled.caches.equal_parts import even_bursts
 from reconstruct.sampled.caches.folded_bursts import fold
 from reconstruct.sampled.jobs.volume_jobs import jobs_by_volume
@@ -130,7 +131,10 @@ def _together(counted: Flows, cached: CacheRecords) -> Flows:
 
 
 def _placed(cached: CacheRecords, jobs: Sequence[Job]) -> CacheRecords:
-    """The same with the bursts of faint connections inside of jobs where they lie in the jobs' iterations."""
+    """The same with the bursts of faint connections inside of jobs where they lie in the jobs' iterations.
+
+    Of the connections of one job, totals that chance alone may have made different are taken to be one volume.
+    """
     found, faint, parts = cached.bursts, cached.faint.copy(), []
     for job in jobs:
         inside = cached.inside(job.endpoints)
@@ -138,11 +142,12 @@ def _placed(cached: CacheRecords, jobs: Sequence[Job]) -> CacheRecords:
             continue
         own = np.repeat(inside, np.diff(found.offsets))
         life_ns = int(found.start_ns[own].min()), int(found.end_ns[own].max())
-        for n in np.flatnonzero(inside & faint).tolist():
-            folded = fold(found, n, job.edges_ns, life_ns)
-            if folded is not None:
-                faint[n] = False
-                parts.append(folded)
+        folded = {n: fold(found, n, job.edges_ns, life_ns) for n in np.flatnonzero(inside & faint).tolist()}
+        known = {n: bursts for n, bursts in folded.items() if bursts is not None}
+        total = np.array([found.samples[found.offsets[n] : found.offsets[n + 1]].sum() for n in known])
+        scale = even_counts(total, total) / total
+        parts += [replace(one, samples=one.samples * by) for one, by in zip(known.values(), scale, strict=True)]
+        faint[list(known)] = False
     placed = cached.faint & ~faint
     parts.append(cached.even.take(~placed[found.connection_of(cached.even.like)]))
     even = EvenBursts.joined(parts)

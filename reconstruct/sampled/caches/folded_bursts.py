@@ -15,7 +15,7 @@ from reconstruct.jit import compiled
 from reconstruct.jobs.time_aligned_streams import longest_pause_ns
 from reconstruct.numeric.row_runs import run_starts, runs
 from reconstruct.sampled.caches.cached_bursts import CachedBursts, EvenBursts
-from reconstruct.sampled.caches.equal_counts import even_counts
+from reconstruct.sampled.caches.equal_counts import EQUAL_WITHIN, even_counts, scatter
 
 # Fewer iterations that take as long show no places.
 FEWEST_ITERATIONS = 4
@@ -32,6 +32,7 @@ def fold(found: CachedBursts, connection: int, edges_ns: Int, life_ns: tuple[int
     """The bursts of a connection by the iterations of its job; None where they keep no places.
 
     Each iteration carries as many samples, spread over its places as over those of all iterations that take as long.
+    Without places, over the bursts that were seen, where all iterations hold as many samples but for chance.
 
     Args:
         found: bursts of all connections.
@@ -54,9 +55,13 @@ def fold(found: CachedBursts, connection: int, edges_ns: Int, life_ns: tuple[int
         rows = np.flatnonzero((iteration >= 0) & (kind[iteration] == k))
         if not len(rows):
             return None
-        part = _at_places(found, own.start + rows, edges_ns, iteration[rows], np.flatnonzero(kind == k))
+        which = np.flatnonzero(kind == k)
+        part = _at_places(found, own.start + rows, edges_ns, iteration[rows], which)
         if part is None:
-            return None
+            counts = np.bincount(iteration[rows], found.samples[own][rows], len(kind))[which].astype(np.float64)
+            if counts.min() == 0 or scatter(counts, counts) > EQUAL_WITHIN:
+                return None
+            part = _as_counted(found, own, kind[iteration] == k, iteration)
         parts.append(part)
     whole = EvenBursts.joined(parts)
     inside = (whole.start_ns >= life_ns[0]) & (whole.end_ns <= life_ns[1])
@@ -66,9 +71,9 @@ def fold(found: CachedBursts, connection: int, edges_ns: Int, life_ns: tuple[int
     return replace(chosen, samples=chosen.samples * found.samples[own].sum() / chosen.samples.sum())
 
 
-def _as_counted(found: CachedBursts, own: slice, odd: Bool, iteration: Int) -> EvenBursts:
-    """Bursts of iterations that take as long as no others: where they were seen, as many samples an iteration."""
-    some = np.flatnonzero(odd & (iteration >= 0))
+def _as_counted(found: CachedBursts, own: slice, chosen: Bool, iteration: Int) -> EvenBursts:
+    """Bursts of some iterations: where they were seen, as many samples an iteration."""
+    some = np.flatnonzero(chosen & (iteration >= 0))
     samples = found.samples[own][some]
     whole = np.bincount(iteration[some], samples, int(iteration.max(initial=0)) + 1)
     return EvenBursts(

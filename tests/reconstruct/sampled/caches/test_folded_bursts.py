@@ -55,6 +55,24 @@ def test_no_places_no_bursts() -> None:
     assert fold(cached_bursts(drawn(bursts, 1000, 3)), 0, edges_ns, (START, START + 600 * SECOND)) is None
 
 
+def test_equal_volumes_without_places_stay_where_they_were_seen() -> None:
+    """Bursts that come at any time of an iteration, but are as many in each; not if some hold twice as much."""
+    chance = np.random.default_rng(6)
+    edges_s = 20.0 * np.arange(1, 31)
+    begin_s = np.sort(edges_s[:, None] - 20 + chance.uniform(0.5, 19.0, (30, 4)), axis=1)
+    edges_ns = START + (edges_s * SECOND).astype(np.int64)
+    for double, is_known in ((1, True), (2, False)):
+        sent = np.where(np.arange(30) % 2 == 0, 4000, 4000 * double)
+        bursts = [Burst(0, 1, float(at), 0.01, int(sent[k])) for k in range(30) for at in begin_s[k]]
+        found = cached_bursts(drawn(bursts, 1000, 7))
+        folded = fold(found, 0, edges_ns, (START, START + 600 * SECOND))
+        assert (folded is not None) == is_known
+        if folded is not None:
+            assert folded.seen.all()
+            whole = np.bincount(np.searchsorted(edges_ns, folded.start_ns), folded.samples)
+            assert np.allclose(whole, whole[0])
+
+
 def test_nothing_is_placed_where_a_connection_was_silent() -> None:
     """It sends nothing in ten of thirty iterations; one of 300 s has its bursts where they were seen."""
     edges_s = np.cumsum(np.where(np.arange(30) == 4, 300.0, 20.0))
