@@ -14,7 +14,7 @@ COPY diagnose diagnose
 COPY storage storage
 COPY simulate simulate
 COPY flowprism flowprism
-RUN /opt/flowprism/bin/pip install --constraint constraints.txt '.[postgresql,query]'
+RUN /opt/flowprism/bin/pip install --constraint constraints.txt '.[postgresql]'
 
 FROM python:3.12.8-slim-bookworm
 LABEL org.opencontainers.image.title="flowprism" org.opencontainers.image.licenses="Apache-2.0"

@@ -7,7 +7,7 @@ FlowprismError
  ├── StorageError           what is kept cannot be read or written now; the same may be tried again
  ├── PermissionDeniedError  the caller may not do this
  ├── LimitExceededError     more was asked for than one answer can hold
- └── MissingExtraError      a library of an extra, for notebooks or SQL, is not installed
+ └── MissingExtraError      a library that only notebooks need is not installed
 """
 
 
@@ -40,4 +40,4 @@ class LimitExceededError(FlowprismError):
 
 
 class MissingExtraError(FlowprismError, ImportError):
-    """A library of an extra, for notebooks or SQL, is not installed."""
+    """A library that only notebooks need is not installed."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import sqlalchemy as sa
 
-from datamodel.errors import InputError, MissingExtraError
+from datamodel.errors import InputError
 from datamodel.frame import Column
 from datamodel.reconstructed.timeline import SPAN_NAMES
 from datamodel.reconstructed.transfers import ROLES
@@ -18,11 +19,6 @@ from storage.lake.kinds import KINDS, Kind
 from storage.lake.object_names import is_store
 from storage.lake.object_store import LocalStore
 from storage.lake.snapshot import snapshot
-
-try:
-    import duckdb
-except ModuleNotFoundError:
-    raise MissingExtraError("duckdb is not installed: pip install 'flowprism[query]'") from None
 
 # Of the results those about jobs and feeds; never users, tokens and sessions.
 RESULTS = (JOBS, LAYOUTS, INCIDENTS, EVENTS, SCANS, ROLLUPS, FEED_STATISTICS)

@@ -41,7 +41,7 @@ def test_versions_are_those_that_were_tried() -> None:
     """The image installs what constraints.txt says."""
     (install,) = (said for said in arguments("RUN") if "pip install" in said)
     assert "--constraint constraints.txt" in install
-    assert "[postgresql,query]" in install
+    assert "[postgresql]" in install
 
 
 def test_nobody_is_root() -> None:

@@ -9,17 +9,16 @@ import pytest
 
 from tests.house.checkout import ROOT, distributions, files, packages, rows, settings
 
-EXTRAS = {"For notebooks": "notebook", "For SQL": "query"}
-TABLES = ["At run time", *EXTRAS, "For development"]
+TABLES = ["At run time", "For notebooks", "For development"]
 
 
 def declared(table: str) -> set[str]:
-    """Distributions that setup.cfg asks for: of the program, of an extra with a table, or of the others together."""
+    """Distributions that setup.cfg asks for: those of the program, of notebooks, or of the other extras together."""
     if table == "At run time":
         return distributions(settings()["options"]["install_requires"])
     extras = {name: distributions(value) for name, value in settings()["options.extras_require"].items()}
-    own = {table: extras.pop(extra) for table, extra in EXTRAS.items()}
-    return own[table] if table in own else set().union(*extras.values()) - {"flowprism"}
+    notebook = extras.pop("notebook")
+    return notebook if table == "For notebooks" else set().union(*extras.values()) - {"flowprism"}
 
 
 def imported() -> set[str]:
@@ -62,7 +61,7 @@ def test_every_row_gives_licence_and_reason(table: str) -> None:
 
 def test_rooms_import_what_is_declared() -> None:
     """What a room imports is declared, and what is declared is imported by some room."""
-    assert imported() == declared("At run time").union(*map(declared, EXTRAS))
+    assert imported() == declared("At run time") | declared("For notebooks")
 
 
 def test_every_dependency_is_pinned() -> None:

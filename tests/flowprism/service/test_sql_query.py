@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pyarrow.csv
@@ -14,7 +13,6 @@ from datamodel.errors import InputError
 from flowprism.cli.actions.service.query import print_answer
 from flowprism.service.stores import Stores
 from storage.sql_query import run_query
-from tests.flowprism.command_line import Run
 from tests.flowprism.service.stored import demo_analysis
 from tests.house.checkout import ROOT
 from tests.storage.lake.test_lake_writer import opened
@@ -111,15 +109,3 @@ def test_what_cannot_be_asked_is_named(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(InputError, match=message):
             print_answer("SELECT 1", *arguments)
-
-
-def test_without_the_extra_one_line_says_what_to_install(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before an input is looked at."""
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    for module in ("storage.sql_query", "flowprism.cli.actions.service.query"):
-        monkeypatch.delitem(sys.modules, module)
-    done = run("query", "SELECT 1", "--lake", tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "flowprism: duckdb is not installed: pip install 'flowprism[query]'\n"
