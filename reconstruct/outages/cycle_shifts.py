@@ -114,7 +114,7 @@ def find_shifts(halves: Streams, part: CycleTable, silence: SharedSilence, clock
         cycle_ns = behind_ns = np.full(len(before), clock.cycle_ns)
     else:
         usual_ns = np.stack([before.cycle_ns, behind.cycle_ns])
-        cycle_ns, behind_ns = np.where(np.isfinite(beside_ns), beside_ns, usual_ns)
+        cycle_ns, behind_ns = np.where(beside_ns > 0, beside_ns, usual_ns)
     return CycleShifts(
         stream=silence.stream[own],
         row=silence.row[own],
@@ -279,7 +279,7 @@ def _first_cycles_ns(starts: Int, cumulative: Int, quantum: float) -> float:
     took = np.empty(CYCLES_BESIDE)
     n = since = 0
     for ahead in range(1, CYCLES_BESIDE + 1):
-        until = int(np.searchsorted(cumulative, (ahead + SAME_PLACE) * quantum, side="right"))
+        until = int(np.searchsorted(cumulative, (ahead - SAME_PLACE) * quantum)) + 1
         if until >= len(starts):
             break
         took[n] = starts[until] - starts[since]

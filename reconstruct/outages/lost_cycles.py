@@ -70,13 +70,11 @@ def find_lost_cycles(streams: Streams, silence: SharedSilence, coherence: float)
     clocks = [find_job_clock(streams, silence, part, coherence) for part in parts]
     shifts = [find_shifts(halves, part, silence, clock) for part, clock in zip(parts, clocks, strict=True)]
     shifts = [some for some in shifts if len(some) >= FEWEST_STREAMS]
-    found = [(_is_loss(some), some, *_lost(streams, some)) for some in shifts]
-    losing = [(len(some), agree) for sure, some, lost, agree in found if sure and len(lost.stream)]
+    found = [(len(some), *_lost(streams, some)) for some in shifts]
+    losing = [(n, agree) for n, lost, agree in found if len(lost.stream)]
     if sum(agree for _, agree in losing) < MOST_AGREE * sum(n for n, _ in losing):
         return _NOTHING
-    # where one job lost something, whole cycles that fit are no pause of another but lost in the same silence
-    kept = [lost for sure, some, lost, _ in found if losing and (sure or len(lost.stream) >= MOST_AGREE * len(some))]
-    columns = [np.concatenate(column) for column in zip(_NOTHING, *kept, strict=True)]
+    columns = [np.concatenate(column) for column in zip(_NOTHING, *(lost for _, lost, _ in found), strict=True)]
     lost = LostCycles(*(column[np.argsort(columns[0])] for column in columns))
     return _NOTHING if _were_seen(streams, lost) else lost
 
@@ -109,15 +107,17 @@ def _may_be_loss(streams: Streams, silence: SharedSilence, coherence: float) -> 
         return True
     few = silence._replace(stream=silent[some], row=silence.row[some])
     shifts = find_shifts(*cut_halves(streams, few, coherence), few, None)
-    return len(shifts) >= FEWEST_STREAMS and _is_loss(shifts)
+    return len(shifts) >= FEWEST_STREAMS and _is_loss(shifts, np.zeros(0))
 
 
 def _lost(streams: Streams, fit: CycleShifts) -> tuple[LostCycles, int]:
-    """What streams of one job lost at the pace at which most agree, if they did not pause, and how many agree."""
+    """What streams of one job lost at the pace at which most agree, and how many do; nothing where they only paused."""
     off, cycles, shift = _at_pace(fit, _pace(fit))
     good = off < IN_TIME
     if not fit.others_go_on:
         good &= (cycles <= MOST_CYCLES) & (abs(np.log(np.median(fit.behind_ns / fit.cycle_ns))) < np.log(LIKE_PACE))
+    if not _is_loss(fit, cycles):
+        return _NOTHING, 0
     missing = fit.bytes[np.arange(len(shift)), shift] + cycles * fit.cycle_bytes
     kept = np.flatnonzero(good & (missing > 0))
     row = fit.row[kept] - streams.offsets[fit.stream[kept]]
@@ -125,7 +125,7 @@ def _lost(streams: Streams, fit: CycleShifts) -> tuple[LostCycles, int]:
     return LostCycles(fit.stream[kept], row, missing_bytes, cycle_bytes), int(good.sum())
 
 
-def _is_loss(fit: CycleShifts) -> bool:
+def _is_loss(fit: CycleShifts, cycles: Float) -> bool:
     """Whether streams lost something, and did not pause.
 
     Others went on; or their pauses meet better if they do not go on where they stopped; or they would not have paused
@@ -136,7 +136,7 @@ def _is_loss(fit: CycleShifts) -> bool:
     extra = np.where(stays, fit.passed_ns[:, None] - fit.took_ns, np.nan) / fit.cycle_ns[:, None]
     known = extra[np.isfinite(extra)]
     apart = np.ptp(np.quantile(known, [1 - MOST_AGREE, MOST_AGREE])) if len(known) else 0.0
-    going_on = fit.others_go_on and (_at_pace(fit, _pace(fit))[1] > 0).any()
+    going_on = fit.others_go_on and (cycles > 0).any()
     return bool(going_on or meet.mean() < MEETS_AS_WELL or apart > 2 * IN_TIME)
 
 

@@ -37,7 +37,7 @@ class SharedSilence(NamedTuple):
         stream: (n,) streams that sent before and after, and nothing between; where not all streams are silent, those
             that endpoints join to one whose pause is unusual.
         row: (n,) the last row of each before it.
-        going_on: (m,) streams that sent all the while, at least as often as once.
+        going_on: (m,) streams that sent meanwhile, without a pause that covers most of it.
     """
 
     start_ns: int

@@ -72,7 +72,6 @@ def test_what_was_missed_is_put_back(training: Training, away: float, senders: t
     [
         pytest.param(15, 20, 10.081, 1.979, (1, 2, 3), id="rings-that-stop-after-others-are-silent-too"),
         pytest.param(14, 8, 10.622, 2.828, (0, 1, 2, 3), id="turned-slow-before-so-that-cycles-beside-it-count"),
-        pytest.param(9, 8, 10.812, 1.727, (0, 1, 2, 3), id="whole-cycles-of-one-ring-while-another-shows-the-loss"),
         pytest.param(0, 1, 10.776, 0.986, (0, 2), id="bursts-cut-at-both-ends"),
     ],
 )
