@@ -13,6 +13,7 @@ class ModelOptions:
         degrees: of freedom of Student's t, by which measurements scatter.
         outlier_ratio, outlier_folds: share of measurements that are anything at all, and over how many e-folds.
         floor_ratio: no rate is known better.
+        alike_ratio: sending and receiving sides of a slow NIC are as slow to this share.
         peer_floor_ratio: nor do peers go alike to less: their paths differ.
         victim_share: of what an iteration lost, by which the time of a stream that is only kept waiting changes.
         victim_most: at most by so much of its logarithm.
@@ -71,6 +72,7 @@ class ModelOptions:
     outlier_ratio: float = 0.03
     outlier_folds: float = 6.0
     floor_ratio: float = 0.01
+    alike_ratio: float = 0.06
     peer_floor_ratio: float = 0.15
     victim_share: float = 0.03
     victim_most: float = 0.5

@@ -227,7 +227,7 @@ def _without_held_up(losses: Elements, options: ModelOptions) -> Elements:
     faster = np.log(losses.now_bps[own] / losses.now_bps[slowest])
     chance = options.slow_sigmas * np.hypot(losses.scatter[own], losses.scatter[slowest])
     held_up = np.zeros(len(losses.src), np.bool_)
-    held_up[own] = faster > np.maximum(chance, options.floor_ratio)
+    held_up[own] = faster > np.maximum(chance, options.alike_ratio)
     return _without(losses, held_up)
 
 
