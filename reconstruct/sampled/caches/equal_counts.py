@@ -48,7 +48,7 @@ def even_counts(counts: Float, drawn: Float) -> Float:
             continue
         own, of = ranked[first:last], weight[first:last]
         if scatter(own, of) <= EQUAL_WITHIN:
-            even[order[first:last]] = np.sum(own * of) / np.sum(of)
+            even[order[first:last]] = np.sum(of) / np.sum(of / own)  # all samples, by all parts that they came from
             continue
         widest, at = -1.0, first + 1
         for k in range(1, len(own)):

@@ -31,6 +31,16 @@ def test_each_volume_has_one_count() -> None:
     assert even.sum() == pytest.approx(counts.sum(), rel=2e-3)
 
 
+def test_small_counts_are_replaced_by_their_mean() -> None:
+    """Not by one of those that count for more the more chance made them; nor are means of several."""
+    chance = np.random.default_rng(10)
+    counts = chance.poisson(8.0, 400).astype(np.float64) + 1
+    assert even_counts(counts, counts).sum() == pytest.approx(counts.sum())
+    parts = np.array([2.0, 8.0])
+    means = np.array([50.0, 52.0])
+    assert even_counts(means, parts * means)[0] == pytest.approx((parts * means).sum() / parts.sum())
+
+
 def test_means_of_many_samples_are_told_apart_where_single_counts_are_not() -> None:
     """By how many samples they were taken from."""
     means = np.array([100.0, 103.0])
