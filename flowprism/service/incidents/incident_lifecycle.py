@@ -232,7 +232,8 @@ def _without_job(incident: Incident, now_ns: int, options: IncidentOptions) -> I
 
 def _name(finding: Finding, window_end_ns: int) -> str:
     """An id that the finding of this window gets again, from whichever replica made the scan."""
-    said = (finding.job, finding.kind, finding.subject.type, *sorted(finding.subject.identity), window_end_ns)
+    ends = sorted(name if port is None else f"{name} {port}" for name, port in finding.subject.ends)
+    said = (finding.job, finding.kind, finding.subject.type, *ends, window_end_ns)
     return hashlib.sha256("|".join(map(str, said)).encode()).hexdigest()[:12]
 
 

@@ -232,6 +232,8 @@ def test_parallel_cables_are_two_incidents() -> None:
     steps = over([[cable((1, 2), 4), cable((3, 4), 9)], [cable((3, 4), 4)], [cable((3, 4), 9)], [cable((3, 4), 9)]])
     assert history(steps) == ["suspected", "suspected", "opened", "dismissed"]
     assert [(i.subject.a_port, i.subject.b_port) for i in steps[-1].incidents] == [(3, 4)]
+    crossed = over([[cable((1, 2), 4), cable((2, 1), 9)]])
+    assert len({i.id for i in crossed[-1].incidents}) == 2
     vague = over([[cable((1, 2), 4)], [cable(None, 4)]])
     assert history(vague) == ["suspected", "opened", "relocated"]
 
