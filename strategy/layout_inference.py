@@ -95,8 +95,9 @@ def infer_layout(
             in it, so that no size is answered, not even that there is none; what may be is among the alternatives.
         unreported: endpoints of the job whose switches export nothing. They are ranks of the grid, in groups like those
             that were seen as a whole; where none was, what they must send is added (`silent_edges`).
-        exact_bytes: whether bytes are known well enough to show how they change from iteration to iteration; those that
-            follow from samples are not.
+        exact_bytes: whether bytes are known well enough to show how they change from iteration to iteration, and which
+            streams of a pair carry one message; those that follow from samples are not. Edges that carry as much then
+            act as most of them do (`without_exact_times`).
         exact_starts: whether starts are known well enough to show who sends in step; those drawn through samples are
             not.
         former: what the window before showed of the same job; None where there was none.

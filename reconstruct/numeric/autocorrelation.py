@@ -101,7 +101,7 @@ def _by_pairs(place: Int, weight: Float, lags: int) -> Float:
             raw[0] += 2.0 * own * weight[j]
             j += 1
         for k in range(j, until):
-            raw[np.uint64(place[k] - here)] += own * weight[k]  # unsigned: nobody asks whether it counts from the end
+            raw[np.uint64(place[k] - here)] += own * weight[k]  # unsigned: no check whether it counts from the end
     return raw
 
 
@@ -161,7 +161,7 @@ def _transform(real: Float, imaginary: Float, cosine: Float, sine: Float) -> Non
     while half < len(real):
         for begin in range(0, len(real), 2 * half):
             for k in range(half):
-                # unsigned: nobody asks whether it counts from the end
+                # unsigned: no check whether it counts from the end
                 a, b, t = np.uint64(begin + k), np.uint64(begin + k + half), np.uint64(half + k)
                 x = real[b] * cosine[t] - imaginary[b] * sine[t]
                 y = real[b] * sine[t] + imaginary[b] * cosine[t]

@@ -31,7 +31,8 @@ def known_transfers(streams: Streams, job: Job, found: Metered) -> tuple[Frame, 
     """A job's transfers, by stream and time, in each of the ways that a cache's records leave most apart.
 
     Of a burst that hides pauses its ends and its volume are known. It may have been sent all at its beginning; or half
-    of it there, and half at its end. What both ways say is known. Where nothing is hidden there is one way.
+    of it there, and half at its end. What both ways say is known. Where nothing is hidden there is one way. Of messages
+    those are counted that begin with a transfer's first: a cache cuts what lasts, and merges what follows.
 
     Args:
         streams: the job's alone, of a cache's records.
