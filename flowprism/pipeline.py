@@ -221,7 +221,7 @@ def analyze_reading(
         place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered,
         tables=options.tables, former=options.former,
     )  # fmt: skip
-    further, found = select_jobs(flow, parts, around, found)
+    further, found = select_jobs(scene, parts, around, found)
     uses = account_traffic(
         TrafficInputs(flow, samples, services, inventory, found.stepping, hidden),
         found.jobs,

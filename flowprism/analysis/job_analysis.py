@@ -16,7 +16,7 @@ from datamodel.reconstructed.patterns import FUNCTIONS, PATTERNS
 from datamodel.reconstructed.streams import Int, Streams
 from datamodel.reconstructed.transfers import ROLES
 from datamodel.reports.findings import Event, Finding
-from datamodel.reports.layout import Layout, Sizes
+from datamodel.reports.layout import Layout
 from datamodel.reports.report import JobReport, Window
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import NO_SYNCS, events
@@ -34,6 +34,7 @@ from diagnose.patterns.function_patterns import function_patterns
 from diagnose.patterns.lateness import patterns
 from diagnose.sampled.sampled_diagnosis import unlocated
 from flowprism.analysis.job_changes import CopiedChange
+from flowprism.analysis.job_layout import LayoutInputs, infer_job_layout
 from flowprism.analysis.job_report import ObservedJob, job_report, shown
 from flowprism.analysis.metered_reasons import cache as cache_sentence
 from flowprism.analysis.metered_reasons import drawn as drawn_sentence
@@ -41,14 +42,12 @@ from flowprism.analysis.metered_reasons import shows
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.jobs.observed_iterations import observed_iterations
-from reconstruct.membership.continued_transfers import continued_transfers, current_holders
 from reconstruct.sampled.caches.cache_records import DrawnPackets
 from reconstruct.timelines.merged_messages import Metered, metered
-from reconstruct.timelines.metered_transfers import both_ways, known_transfers, latest_arrivals
+from reconstruct.timelines.metered_transfers import latest_arrivals
 from reconstruct.timelines.operations import operations
 from reconstruct.timelines.spans import group_names, spans
-from reconstruct.timelines.transfers import transfers
-from strategy.layout_inference import NO_ENDPOINTS, UNKNOWN_LAYOUT, InferredLayout, infer_layout
+from strategy.layout_inference import NO_ENDPOINTS, InferredLayout
 from strategy.placement import Seat
 
 # What the rates of bursts show.
@@ -137,11 +136,23 @@ class JobResult:
     tables: JobTables | None
 
 
+def _layout_inputs(task: JobTask) -> LayoutInputs:
+    return LayoutInputs(
+        streams=task.streams,
+        job=task.job,
+        seats=task.seats,
+        changes=task.changes,
+        unreported=task.unreported,
+        is_drawn=task.drawn is not None,
+        former=task.former,
+    )
+
+
 def analyze_job(task: JobTask) -> JobResult:
     """Layout, operations, findings, events and the report of one job."""
     job, flow = task.job, task.streams
     cache = metered(flow, job, task.place.speed_bps) if task.metered and not flow.trains.any() else None
-    strategy = _strategy(task, cache)
+    strategy = infer_job_layout(_layout_inputs(task), cache)
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
         id=task.id,
@@ -229,54 +240,6 @@ def _steps(task: JobTask, strategy: InferredLayout) -> Steps | None:
         hosts.setdefault(task.place.host.get(e, str(e)), []).append(e)
     cell = cells(reported, strategy.groups.get("tp") or [tuple(members) for members in hosts.values()])
     return Steps.of(task.streams, task.ready, reported, cell, least_data_bytes(job))
-
-
-def _strategy(task: JobTask, cache: Metered | None) -> InferredLayout:
-    """The layout by whole messages, or by what a cache's records show of them."""
-    if cache is None:
-        return _inferred(task, transfers(task.streams, task.job))
-    ways = known_transfers(task.streams, task.job, cache)
-    if cache.spanning.any():
-        merged = cache.merged[ways[0]["stream"]]
-        whole, rest = (ways[0].take(np.flatnonzero(rows)) for rows in (~merged, merged))
-        hidden = np.unique(np.stack([rest["src"], rest["dst"]], axis=1), axis=0).astype(np.int64)
-        return _inferred(task, whole, hidden) if len(whole) else UNKNOWN_LAYOUT
-    found = [_inferred(task, moved) for moved in ways]
-    return found[0] if len(found) == 1 else _shown_either_way(found, both_ways(task.streams, cache.merged))
-
-
-def _inferred(task: JobTask, moved: Frame, merged: Int | None = None) -> InferredLayout:
-    """The layout that some transfers show; `merged` are further pairs, (pairs, 2), whose transfers are not known."""
-    job = task.job
-    hidden = job.unexplained if merged is None else np.concatenate([job.unexplained, merged])
-    changes = [one.change for one in task.changes]
-    size = len(task.streams.addresses)
-    now = continued_transfers(moved, changes, size)
-    members = job.endpoints if now is moved else np.unique(current_holders(changes, size)[job.endpoints])
-    seats = dict(task.seats)
-    return infer_layout(
-        now,
-        job.edges_ns,
-        members,
-        seats,
-        unexplained=hidden,
-        unreported=task.unreported,
-        exact_bytes=task.drawn is None,
-        former=task.former,
-    )
-
-
-def _shown_either_way(found: list[InferredLayout], both_ways: bool) -> InferredLayout:
-    """The layout that one way of placing what records hide shows, and none contradicts.
-
-    With `both_ways`, pairs that send in both directions may be stages as well as replicas: that there is no pipeline
-    is not shown then.
-    """
-    known = [s for s in found if s.layout.dp is not None and (s.layout.pp != 1 or not both_ways)]
-    sizes = [[value for s in known if (value := getattr(s.layout, name)) is not None] for name in Sizes.model_fields]
-    if not known or any(len(set(values)) > 1 for values in sizes):
-        return UNKNOWN_LAYOUT
-    return max(known, key=lambda s: sum(getattr(s.layout, name) is not None for name in Sizes.model_fields))
 
 
 def _findings(view: JobView, cache: Metered | None, options: DiagnosisOptions) -> list[Finding]:

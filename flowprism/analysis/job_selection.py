@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from datamodel.frame import concat
-from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Int
 from datamodel.telemetry.flows import FLOWS, Flows
 from flowprism.analysis.job_analysis import JobResult
+from flowprism.analysis.job_layout import LayoutInputs, infer_job_layout
+from flowprism.analysis.job_tasks import JobInputs, layout_inputs
 from flowprism.analysis.sampled_analysis import (
     AnalysisContext,
     ReplaceableJob,
@@ -18,17 +20,16 @@ from flowprism.analysis.sampled_analysis import (
     volume_results,
 )
 from reconstruct.jobs.job_recognition import Job, Recognition
-from reconstruct.jobs.job_streams import job_streams
-from reconstruct.timelines.merged_messages import merges
+from reconstruct.timelines.merged_messages import metered
 
 
 def select_jobs(
-    flow: Streams, parts: SplitRecords, around: AnalysisContext, found: Recognition
+    scene: JobInputs, parts: SplitRecords, around: AnalysisContext, found: Recognition
 ) -> tuple[list[JobResult], Recognition]:
     """Jobs that only samples or volumes show, or samples better than records; and what is left of those found before.
 
     Args:
-        flow: the streams that those were found in.
+        scene: the streams that those were found in, and what else is known of jobs on them.
         parts: records that are no whole messages.
         around: what else is known.
         found: the jobs of the streams.
@@ -37,7 +38,8 @@ def select_jobs(
         the results of further jobs; and the recognition less jobs that samples show better, with the reasons why
         sampled endpoints are in no job.
     """
-    lesser = _lesser(flow, parts, around, found)
+    flow = scene.flow
+    lesser = _lesser(scene, parts, around, found)
     taken = _ends(flow.addresses, [job for n, job in enumerate(found.jobs) if n not in lesser])
     results, reasons = sampled_results(_with_spare(parts, taken), around, taken, tuple(lesser.values()))
     left = tuple(job for n, job in enumerate(found.jobs) if n not in lesser or not taken[job.endpoints].any())
@@ -47,9 +49,14 @@ def select_jobs(
 
 
 def _lesser(
-    flow: Streams, parts: SplitRecords, around: AnalysisContext, found: Recognition
+    scene: JobInputs, parts: SplitRecords, around: AnalysisContext, found: Recognition
 ) -> dict[int, ReplaceableJob]:
-    """Find numbers of jobs that samples may show better: a meter merged messages, or not all pairs are recorded."""
+    """Find numbers of jobs that samples may show better.
+
+    A meter merged messages, and neither rates of links nor the layout follow from the rest; or not all pairs are
+    recorded.
+    """
+    flow = scene.flow
     if not len(parts.samples) and not len(parts.spare):
         return {}
     recorded = np.unique(flow.src << 32 | flow.dst)
@@ -59,11 +66,21 @@ def _lesser(
     open_ended[src[beyond]] = open_ended[dst[beyond]] = True
     lesser = {}
     for n, job in enumerate(found.jobs):
-        if around.metered and merges(*job_streams(flow, job), around.place.speed_bps):
+        if around.metered and _is_hidden(layout_inputs(scene, job), around.place.speed_bps):
             lesser[n] = ReplaceableJob(job, np.zeros(0, np.int64))
         elif open_ended[job.endpoints].any():
             lesser[n] = ReplaceableJob(job, recorded)
     return lesser
+
+
+def _is_hidden(shown: LayoutInputs, speed_bps: Mapping[int, float]) -> bool:
+    """Whether records of a cache hide messages of a job, and with them the rates of all its links or its layout."""
+    if shown.streams.trains.any():
+        return False
+    cache = metered(shown.streams, shown.job, speed_bps)
+    if not cache.merged.any():
+        return False
+    return bool(cache.merged.all()) or infer_job_layout(shown, cache).layout.dp is None
 
 
 def _with_spare(parts: SplitRecords, taken: Bool) -> Flows:

@@ -22,6 +22,7 @@ from diagnose.measures.clear_to_send import ready_messages
 from diagnose.measures.congestion_notifications import CongestionNotifications
 from flowprism.analysis.job_analysis import JobTask
 from flowprism.analysis.job_changes import job_changes
+from flowprism.analysis.job_layout import LayoutInputs
 from flowprism.analysis.job_report import job_id
 from flowprism.analysis.traffic_account import syncs_ns
 from reconstruct.clocks.time_bounds import TimeBounds
@@ -56,6 +57,19 @@ class JobInputs:
     def labels(self) -> Inventory | None:
         """The inventory without what is known of each endpoint."""
         return self.inventory and self.inventory.model_copy(update={"hosts": (), "switches": (), "links": ()})
+
+
+def layout_inputs(scene: JobInputs, job: Job) -> LayoutInputs:
+    """What the layout of a job is inferred from, but for changes of its members."""
+    flow, own = job_streams(scene.flow, job)
+    return LayoutInputs(
+        streams=flow,
+        job=own,
+        seats=scene.seats,
+        unreported=job.endpoints[scene.silent[job.endpoints]],
+        is_drawn=scene.cached is not None and scene.cached.of(job.endpoints) is not None,
+        former=scene.former.get(frozenset(scene.place.names(job.endpoints))),
+    )
 
 
 def make_tasks(

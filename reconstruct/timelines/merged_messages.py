@@ -187,11 +187,6 @@ def metered(streams: Streams, job: Job, speed_bps: Mapping[int, float]) -> Meter
     return Metered(found, bursts, merged, merged & often, float(np.mean(held)), _alike(curve, job.edges_ns))
 
 
-def merges(streams: Streams, job: Job, speed_bps: Mapping[int, float]) -> bool:
-    """Whether records of a job, alone in `streams`, hide pauses inside of its iterations."""
-    return not streams.trains.any() and bool(metered(streams, job, speed_bps).merged.any())
-
-
 def _agreed(merged: Bool, streams: Streams) -> Bool:
     """(streams,) the same, but as nearly all that carry as much have it: a slow link makes bursts long, not hollow."""
     kind = alike(streams.total_bytes().astype(np.float64))

@@ -10,6 +10,8 @@ import pytest
 from capture.reader import merged
 from datamodel.reports.report import Report
 from datamodel.telemetry.ingest_result import IngestResult
+from flowprism.evaluation.scores import score_case
+from flowprism.evaluation.suite import build_scenario, parse_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulate_case
 from simulate.export.feed_spec import FeedSpec
@@ -50,6 +52,15 @@ def test_samples_tell_what_a_meter_hides(meter: FeedSpec, samples_one_in: int) -
     assert (together.jobs, together.findings) == (alone.jobs, alone.findings)
     assert together.unassigned == ()
     assert together.feed.duplicate_observations > 0
+
+
+def test_a_layout_that_a_meter_shows_is_not_left_to_samples() -> None:
+    """Activations are merged and gradients are not; of a connection one packet in an iteration is sampled."""
+    case = simulate_case(build_scenario(parse_case("feeds-ipfix-sflow-1009")), 1009)
+    metered, together = told(case, "ipfix"), told(case, "ipfix", "sflow")
+    assert (together.jobs, together.findings) == (metered.jobs, metered.findings)
+    assert score_case(together, case.truth).jobs[0].wrong_sizes == 0
+    assert set(score_case(together, case.truth).jobs[0].sizes) == {True}
 
 
 def test_samples_that_show_no_job_leave_that_of_the_meter() -> None:
