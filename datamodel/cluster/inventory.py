@@ -8,7 +8,7 @@ from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from datamodel.document import Document
 
@@ -111,13 +111,17 @@ class Tenant(Document):
     networks: tuple[int, ...] = Field(default=(), description="overlay networks or VRFs that are all this tenant's")
 
 
+# YAML reads Slurm's numbers as such; they are kept as text.
+_TEXT_OR_NUMBER = WithJsonSchema({"anyOf": [{"type": t} for t in ("string", "number", "null")]}, mode="validation")
+
+
 class JobLabel(Document):
     """A label for a job, e.g. from Slurm or Kubernetes."""
 
     name: str
-    id: str | None = Field(
+    id: Annotated[str | None, _TEXT_OR_NUMBER] = Field(
         default=None,
-        coerce_numbers_to_str=True,  # YAML reads Slurm's numbers as such
+        coerce_numbers_to_str=True,
         description="by which commands name it: Slurm's number, or namespace/name in Kubernetes",
     )
     hosts: tuple[str, ...]
