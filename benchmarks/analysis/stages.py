@@ -20,10 +20,12 @@ STAGES = {
         "find_jobs": "jobs, iterations",
         "account_traffic": "traffic classes",
     },
-    "flowprism.analysis.job_analysis": {
-        "metered": "meters",
+    "flowprism.analysis.job_layout": {
         "transfers": "transfers",
         "infer_layout": "layout",
+    },
+    "flowprism.analysis.job_analysis": {
+        "metered": "meters",
         "operations": "operations",
         "diagnose": "diagnosis",
         "events": "events",
