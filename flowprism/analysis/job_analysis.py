@@ -13,10 +13,9 @@ from datamodel.frame import Frame, empty
 from datamodel.reconstructed.endpoint_rates import RATES
 from datamodel.reconstructed.paths import Paths
 from datamodel.reconstructed.patterns import FUNCTIONS, PATTERNS
-from datamodel.reconstructed.streams import Int, Streams
+from datamodel.reconstructed.streams import Int
 from datamodel.reconstructed.transfers import ROLES
 from datamodel.reports.findings import Event, Finding
-from datamodel.reports.layout import Layout
 from datamodel.reports.report import JobReport, Window
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import NO_SYNCS, events
@@ -33,63 +32,51 @@ from diagnose.pair_table import pair_table
 from diagnose.patterns.function_patterns import function_patterns
 from diagnose.patterns.lateness import patterns
 from diagnose.sampled.sampled_diagnosis import unlocated
-from flowprism.analysis.job_changes import CopiedChange
 from flowprism.analysis.job_layout import LayoutInputs, infer_job_layout
 from flowprism.analysis.job_report import ObservedJob, job_report, shown
 from flowprism.analysis.metered_reasons import cache as cache_sentence
 from flowprism.analysis.metered_reasons import drawn as drawn_sentence
 from flowprism.analysis.metered_reasons import shows
 from reconstruct.clocks.time_bounds import TimeBounds
-from reconstruct.jobs.job_recognition import Job
 from reconstruct.jobs.observed_iterations import observed_iterations
-from reconstruct.sampled.caches.cache_records import DrawnPackets
 from reconstruct.timelines.merged_messages import Metered, metered
 from reconstruct.timelines.metered_transfers import latest_arrivals
 from reconstruct.timelines.operations import operations
 from reconstruct.timelines.spans import group_names, spans
-from strategy.layout_inference import NO_ENDPOINTS, InferredLayout
-from strategy.placement import Seat
+from strategy.layout_inference import InferredLayout
 
 # What the rates of bursts show.
 LINKS = frozenset({"slow_link", "slow_uplink"})
 
 
-@dataclass(frozen=True, slots=True)
-class JobTask:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTask(LayoutInputs):
     """All that the analysis of one job needs, and no more: it may be sent to another machine.
 
     Attributes:
         number: the job's place in the report.
         id: its name.
-        streams, job: the job's own streams, and the job on them.
         outside: rows between the job's endpoints and others, as `datamodel.telemetry.flows.FLOWS`, without its weights
             and what engines answer.
         window: of the feed.
-        place, seats: where the job's endpoints are plugged in, and others of their hosts.
+        place: where the job's endpoints are plugged in.
         last_sent_ns: address code -> last payload byte it sent to anyone.
         ready: its ready-to-receive messages; None where the feed shows none.
         notices: congestion notifications between its endpoints.
         labels: the inventory's tenants and jobs; None without an inventory.
         options: thresholds of the findings.
         tables: whether timelines and pair table are wanted in addition to the report.
-        drawn: how well a cache that is fed with sampled packets shows it; None where all packets are counted.
         metered: whether the records are a meter's, which merges what follows within its timeout.
         paths: where its streams were seen between switches; None where no feed shows it.
         dates: between what its packets were sent; None where their times are known.
-        changes: of its members.
-        unreported: those of its endpoints whose switches export nothing.
         syncs_ns: (n, 2) start and end of each synchronization of its weights.
-        former: the layout that the window before showed of it; None where that is not known.
     """
 
     number: int
     id: str
-    streams: Streams
-    job: Job
     outside: Frame
     window: Window
     place: EndpointLocations
-    seats: Mapping[int, Seat]
     last_sent_ns: Mapping[int, int]
     ready: Ready | None
     notices: CongestionNotifications
@@ -99,11 +86,7 @@ class JobTask:
     metered: bool = False
     paths: Paths | None = None
     dates: TimeBounds | None = None
-    changes: tuple[CopiedChange, ...] = ()
-    unreported: Int = field(default_factory=lambda: NO_ENDPOINTS)
     syncs_ns: Int = field(default_factory=lambda: NO_SYNCS)
-    drawn: DrawnPackets | None = None
-    former: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +119,11 @@ class JobResult:
     tables: JobTables | None
 
 
-def _layout_inputs(task: JobTask) -> LayoutInputs:
-    return LayoutInputs(
-        streams=task.streams,
-        job=task.job,
-        seats=task.seats,
-        changes=task.changes,
-        unreported=task.unreported,
-        is_drawn=task.drawn is not None,
-        former=task.former,
-    )
-
-
 def analyze_job(task: JobTask) -> JobResult:
     """Layout, operations, findings, events and the report of one job."""
     job, flow = task.job, task.streams
     cache = metered(flow, job, task.place.speed_bps) if task.metered and not flow.trains.any() else None
-    strategy = infer_job_layout(_layout_inputs(task), cache)
+    strategy = infer_job_layout(task, cache)
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
         id=task.id,

@@ -13,6 +13,7 @@ from datamodel.reports.layout import Layout, Sizes
 from flowprism.analysis.job_changes import CopiedChange
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.membership.continued_transfers import continued_transfers, current_holders
+from reconstruct.sampled.caches.cache_records import DrawnPackets
 from reconstruct.timelines.merged_messages import Metered
 from reconstruct.timelines.metered_transfers import both_ways, known_transfers
 from reconstruct.timelines.transfers import transfers
@@ -29,7 +30,7 @@ class LayoutInputs:
         seats: where the job's endpoints are plugged in, and others of their hosts.
         changes: of its members.
         unreported: those of its endpoints whose switches export nothing.
-        is_drawn: whether its bytes follow from packets that a cache drew.
+        drawn: how well a cache that is fed with sampled packets shows it; None where all packets are counted.
         former: the layout that the window before showed of it; None where that is not known.
     """
 
@@ -38,7 +39,7 @@ class LayoutInputs:
     seats: Mapping[int, Seat]
     changes: tuple[CopiedChange, ...] = ()
     unreported: Int = field(default_factory=lambda: NO_ENDPOINTS)
-    is_drawn: bool = False
+    drawn: DrawnPackets | None = None
     former: Layout | None = None
 
 
@@ -77,7 +78,7 @@ def _inferred(shown: LayoutInputs, moved: Frame, merged: Int | None = None) -> I
         seats,
         unexplained=hidden,
         unreported=shown.unreported,
-        exact_bytes=not shown.is_drawn,
+        exact_bytes=shown.drawn is None,
         former=shown.former,
     )
 

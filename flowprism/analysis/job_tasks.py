@@ -67,7 +67,7 @@ def layout_inputs(scene: JobInputs, job: Job) -> LayoutInputs:
         job=own,
         seats=scene.seats,
         unreported=job.endpoints[scene.silent[job.endpoints]],
-        is_drawn=scene.cached is not None and scene.cached.of(job.endpoints) is not None,
+        drawn=scene.cached.of(job.endpoints) if scene.cached is not None else None,
         former=scene.former.get(frozenset(scene.place.names(job.endpoints))),
     )
 
