@@ -8,7 +8,7 @@ from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, WithJsonSchema, model_validator
 
 from datamodel.document import Document
 
@@ -25,14 +25,31 @@ def _canonical(address: str) -> str:
     return str(ip_address(address))  # may have a zone, as `fe80::1%eth0` has
 
 
+def _no_truth_value(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("should be a number, not true or false")  # noqa: TRY004 -- pydantic reports no other
+    return value
+
+
+def _no_number(value: object) -> object:
+    if isinstance(value, int | float):
+        raise ValueError("should be text, not a number")  # noqa: TRY004 -- as above
+    return value
+
+
+# Left to itself, pydantic takes `true` for 1, and the numbers for addresses and times, against the schema.
 Address = Annotated[str, AfterValidator(_canonical)]
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_no_number)]
+Number = Annotated[int, BeforeValidator(_no_truth_value)]
+Speed = Annotated[float, Field(gt=0), BeforeValidator(_no_truth_value)]
+Time = Annotated[datetime, BeforeValidator(_no_number)]
 
 
 class Attachment(Document):
     """A switch port that an endpoint is plugged into; `port` is the switch's ifIndex."""
 
     switch: str
-    port: int | None = None
+    port: Number | None = None
 
 
 class Endpoint(Document):
@@ -40,12 +57,12 @@ class Endpoint(Document):
 
     address: Address | None = None
     addresses: tuple[Address, ...] = ()
-    gpu: int | tuple[int, ...] | None = None
-    rail: int | None = None
+    gpu: Number | tuple[Number, ...] | None = None
+    rail: Number | None = None
     switch: str | None = None
-    port: int | None = None
+    port: Number | None = None
     links: tuple[Attachment, ...] = ()
-    speed_gbps: float | None = Field(default=None, gt=0)
+    speed_gbps: Speed | None = None
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Endpoint:
@@ -77,7 +94,7 @@ class Host(Document):
     name: str
     endpoints: tuple[Endpoint, ...] = ()
     agent: Address | None = None
-    standby: bool = Field(
+    standby: StrictBool = Field(
         default=False, description="kept free to take another's place; with any, unmarked ones are not proposed"
     )
     warmed_roles: tuple[StageRole, ...] = Field(
@@ -98,9 +115,9 @@ class Link(Document):
 
     a: str
     b: str
-    a_port: int | None = None
-    b_port: int | None = None
-    speed_gbps: float | None = Field(default=None, gt=0)
+    a_port: Number | None = None
+    b_port: Number | None = None
+    speed_gbps: Speed | None = None
 
 
 class Tenant(Document):
@@ -108,11 +125,11 @@ class Tenant(Document):
 
     name: str
     hosts: tuple[str, ...]
-    networks: tuple[int, ...] = Field(default=(), description="overlay networks or VRFs that are all this tenant's")
+    networks: tuple[Number, ...] = Field(default=(), description="overlay networks or VRFs that are all this tenant's")
 
 
-# YAML reads Slurm's numbers as such; they are kept as text.
-_TEXT_OR_NUMBER = WithJsonSchema({"anyOf": [{"type": t} for t in ("string", "number", "null")]}, mode="validation")
+# YAML reads Slurm's numbers as such; they are kept as text. One schema describes what is sent and what is answered.
+_TEXT_OR_NUMBER = WithJsonSchema({"anyOf": [{"type": t} for t in ("string", "number", "null")]})
 
 
 class JobLabel(Document):
@@ -126,8 +143,8 @@ class JobLabel(Document):
     )
     hosts: tuple[str, ...]
     tenant: str | None = None
-    start: datetime | None = None
-    end: datetime | None = Field(default=None, description="planned, such as by a time limit; UTC unless it has a zone")
+    start: Time | None = None
+    end: Time | None = Field(default=None, description="planned, such as by a time limit; UTC unless it has a zone")
 
 
 class Inventory(Document):
@@ -141,7 +158,7 @@ class Inventory(Document):
     hosts: tuple[Host, ...] = ()
     switches: tuple[Switch, ...] = ()
     links: tuple[Link, ...] = ()
-    services: tuple[IPv4Network | IPv6Network, ...] = ()
+    services: tuple[Network, ...] = ()
     tenants: tuple[Tenant, ...] = ()
     jobs: tuple[JobLabel, ...] = ()
 

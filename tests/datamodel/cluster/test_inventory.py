@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 from pydantic import ValidationError
 
-from datamodel.cluster.inventory import Attachment, Endpoint, Host, Inventory, Link, Switch
+from datamodel.cluster.inventory import Attachment, Endpoint, Host, Inventory, JobLabel, Link, Switch
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,27 @@ def test_what_is_no_address_is_refused(text: str) -> None:
     """Also what merely looks like one."""
     with pytest.raises(ValidationError):
         Endpoint(address=text)
+
+
+@pytest.mark.parametrize("document", [
+    {"services": [False]}, {"services": [167772160]}, {"hosts": [{"name": "h", "standby": 0}]},
+    {"links": [{"a": "s", "b": "s", "a_port": True}]}, {"links": [{"a": "s", "b": "s", "speed_gbps": True}]},
+    {"tenants": [{"name": "t", "hosts": [], "networks": [True]}]},
+    {"jobs": [{"name": "j", "hosts": [], "start": 0}]}, {"jobs": [{"name": "j", "hosts": [], "id": True}]},
+])  # fmt: skip
+def test_a_value_of_another_kind_is_refused(document: dict[str, object]) -> None:
+    """A number for a network, a time or a choice, and a choice for a number."""
+    with pytest.raises(ValidationError, match=r"should be|valid boolean|valid string"):
+        Inventory.model_validate({"switches": [{"name": "s"}], **document})
+
+
+@pytest.mark.parametrize(("given", "kept"), [(4711, "4711"), ("a/b", "a/b"), (None, None)])
+def test_a_jobs_id_is_text_or_a_number(given: object, kept: str | None) -> None:
+    """Kept as text, and described so wherever an inventory is described."""
+    assert JobLabel.model_validate({"name": "j", "hosts": [], "id": given}).id == kept
+    for mode in ("validation", "serialization"):
+        described = JobLabel.model_json_schema(mode=mode)["properties"]["id"]["anyOf"]
+        assert {"type": "number"} in described
 
 
 def test_an_endpoint_with_one_address_behind_two_switches_has_cables_of_its_own() -> None:
