@@ -34,6 +34,6 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> Event:
 
 @pytest.fixture(scope="package", autouse=True)
 def _tables_without_steps() -> Iterator[None]:
-    """Results databases get their tables at once; `tests/storage` goes the way of every version."""
+    """Results databases get their tables at once; `test_schema_migration.py` goes the way of every version."""
     with without_steps():
         yield

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from storage.database.connection import Database
+from tests.storage.database.made_tables import without_steps
 
 NUMBERS = count(1)
 SETTINGS = {"listen_addresses": "''", "fsync": "off", "max_connections": "50", "unix_socket_permissions": "0777"}
@@ -106,7 +107,8 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def database(address: str) -> Iterator[Database]:
-    """A results database, its tables made."""
-    opened = Database(address)
+    """A results database, its tables made at once: `test_schema_migration.py` goes the way of every version."""
+    with without_steps():
+        opened = Database(address)
     yield opened
     opened.close()
