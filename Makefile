@@ -53,8 +53,8 @@ run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play 
 IN_MEMORY = $$([ -w /dev/shm ] && [ "$$(df -Pk /dev/shm | awk 'END { print $$4 }')" -gt 1048576 ] && echo TMPDIR=/dev/shm)
 
 # One process more than processors: some tests wait for a server, a browser or a timeout.
-test: $(STAMP)  ## run the tests, without the slow ones
-	@env $(IN_MEMORY) $(BIN)/pytest -q -o tmp_path_retention_count=1 -m "not slow" -o faulthandler_timeout=240 --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --max-worker-restart 0
+test: $(STAMP)  ## run the tests, without the slow ones and those that `make check` runs
+	@env $(IN_MEMORY) $(BIN)/pytest -q --ignore tests/house -o tmp_path_retention_count=1 -m "not slow" -o faulthandler_timeout=240 --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --max-worker-restart 0
 
 test-slow: $(STAMP)  ## run the slow tests
 	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --dist worksteal --max-worker-restart 0

@@ -78,6 +78,14 @@ def test_continuous_integration_runs_our_own_commands() -> None:
     assert {"check", "test", "test-slow"} <= called <= targets()
 
 
+def test_what_test_leaves_to_check_is_run_there() -> None:
+    """Continuous integration runs both, and each test once."""
+    (left,) = re.findall(r"pytest .*--ignore (\S+)", (ROOT / "Makefile").read_text())
+    assert (ROOT / left).is_dir()
+    printed = subprocess.run(["make", "-n", "-C", ROOT, "check"], capture_output=True, text=True, check=True).stdout
+    assert f"pytest -q {left} -m" in printed
+
+
 def test_newest_usable_python_is_taken(tmp_path: Path) -> None:
     """A newer Python that cannot make a virtualenv is passed over for an older one that can."""
     fake_python(tmp_path, "python3.13", supported=True, venv=False)
