@@ -44,10 +44,13 @@ def pairs_of_volumes(job: VolumeJob) -> Frame:
 def _ring_rates(view: SampledView) -> tuple[Float, Float]:
     """(rate at which each connection's gradient ring moves its bytes, standard error); nan outside of rings.
 
-    Medians over some iterations of about the median time, spread evenly.
+    Medians over some iterations of about the median time, spread evenly. None are known where no iteration takes that,
+    as of two with unlike times.
     """
     rate, error = np.full((2, len(view.src)), np.nan)
     alike = typical_iterations(view.job.edges_ns) + 1
+    if not len(alike):
+        return rate, error
     some = alike[np.unique(np.linspace(0, len(alike) - 1, MOST_BLOCKS).astype(np.int64))]
     for ring in view.rings():
         pace = pace_ns(view.of(ring), some)

@@ -7,6 +7,7 @@ import pytest
 
 from diagnose.sampled.sampled_pairs import pairs_of_volumes
 from flowprism.pipeline import AnalysisOptions, analyze_reading
+from reconstruct.sampled.folding.folded_rates import typical_iterations
 from reconstruct.sampled.jobs.volume_jobs import jobs_by_volume
 from simulate.case import simulate_case
 from simulate.scenarios.base_job import ScenarioOptions
@@ -30,6 +31,20 @@ def test_volumes_of_sampled_pairs_hold_the_true_ones() -> None:
     assert rings.sum() == 16
     assert sampled["rate_bps"][rings] == pytest.approx(exact["rate_bps"][rings], rel=0.05)
     assert not np.isfinite(sampled["late_ratio"]).any()
+
+
+def test_two_iterations_of_unlike_length_show_no_rates() -> None:
+    """Neither is typical: volumes are given all the same."""
+    case = simulate_case(scenario("sflow", ScenarioOptions(gpus=16, iterations=24)), 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "diagnose.sampled.sampled_pairs.typical_iterations",
+            lambda edges_ns: typical_iterations(edges_ns[[0, 1, 4]]),
+        )
+        seen = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions())
+    (pairs,) = seen.pairs.values()
+    assert (pairs["bytes"] > 0).all()
+    assert np.isnan(pairs["rate_bps"]).all()
 
 
 def test_whole_counts_have_no_error_and_unknown_rates_no_known_one() -> None:
