@@ -16,9 +16,14 @@ from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulate_case
 
 
-def simulated(name: str) -> Case:
-    """A case of the evaluation, as its number draws it."""
-    return simulate_case(build_scenario(parse_case(name)), int(name.rsplit("-", 1)[1]))
+def simulated(name: str, iterations: int | None = None) -> Case:
+    """A case of the evaluation, as its number draws it, or fewer iterations of it."""
+    drawn = build_scenario(parse_case(name))
+    if iterations is not None:
+        (job,) = drawn.jobs
+        (attempt,) = job.attempts
+        drawn = replace(drawn, jobs=(replace(job, attempts=(replace(attempt, iterations=iterations),)),))
+    return simulate_case(drawn, int(name.rsplit("-", 1)[1]))
 
 
 def analyzed(case: Case) -> Report:
@@ -63,7 +68,7 @@ def test_connections_of_equal_volumes_show_the_layout_though_chance_counts_them_
 
 def test_a_slow_rank_is_named() -> None:
     """A straggler that breaks the gradients of its ring in two."""
-    case = simulated("feeds-ipfix-sampled-066")
+    case = simulated("feeds-ipfix-sampled-066", 16)
     report = analyzed(case)
     assert [(f.kind, f.severity) for f in report.findings] == [("straggler", "critical")]
     assert score_case(report, case.truth).faults[0].named
