@@ -43,9 +43,10 @@ def shared() -> Path:
     return Captures(SHARED)
 
 
-@pytest.fixture(scope="session")
-def bounds_checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of processes whose kernels check every index; they take over what another one compiled."""
-    folder = tmp_path_factory.getbasetemp()
-    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    return {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(shared / "bounds-checked")}
+@pytest.fixture
+def bounds_checked(cache: pytest.Cache) -> dict[str, str]:
+    """The environment of processes whose kernels check every index.
+
+    They take over what another one compiled, in an earlier run too: code of another source is compiled again.
+    """
+    return {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache.mkdir("bounds-checked"))}
