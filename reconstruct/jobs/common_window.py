@@ -88,6 +88,48 @@ def _cycles_of(
     return cycle_ns, cycles
 
 
+def count_cycles_during(streams: Streams, part: CycleTable, slow: int) -> tuple[Float, int]:
+    """Count cycles of each stream in one of a rarer stream, (n,), and of how many of these that is the mean.
+
+    Where a window holds few iterations, how it begins and ends weighs much in a mean: micro-batches are sent in a part
+    of an iteration, gradients in another. From a row of the rarer stream to one at the same place of a later cycle lie
+    whole iterations, wherever the window was cut.
+
+    Args:
+        streams: data rows by connection.
+        part: (n,) streams that share endpoints.
+        slow: place of the rarer stream among these.
+    """
+    rows = streams.offsets, to_contiguous(streams.start_ns), to_contiguous(streams.bytes)
+    begin_ns, end_ns, whole = _whole_cycles(part.stream[slow], part.quantum_bytes[slow], *rows)
+    cycles = _cycles_each(part.stream, part.quantum_bytes, *rows, begin_ns, end_ns)
+    return cycles / max(whole, 1), whole
+
+
+@compiled
+def _cycles_each(
+    numbers: Int, quantum_bytes: Float, offsets: Int, start_ns: Int, size: Int, begin_ns: int, end_ns: int
+) -> Float:
+    """Count the cycles of each stream within a time; (n,)."""
+    cycles = np.zeros(len(numbers))
+    for k in range(len(numbers)):
+        cycles[k] = cycles_within(numbers[k], quantum_bytes[k], offsets, start_ns, size, begin_ns, end_ns)
+    return cycles
+
+
+@compiled
+def _whole_cycles(stream: int, quantum_bytes: float, offsets: Int, start_ns: Int, size: Int) -> tuple[int, int, int]:
+    """Find begin and end in ns, and the number, of whole cycles: from the first row to the last one at its place."""
+    first, sent = offsets[stream], 0.0
+    end_ns, whole = start_ns[first], 0
+    for row in range(first, offsets[stream + 1]):
+        times = np.rint(sent / quantum_bytes)
+        if times > whole and abs(sent / quantum_bytes - times) <= SAME_PLACE:
+            end_ns, whole = start_ns[row], times
+        sent += size[row]
+    return start_ns[first], end_ns, int(whole)
+
+
 @compiled
 def cycles_within(
     stream: int, quantum_bytes: float, offsets: Int, start_ns: Int, size: Int, begin_ns: int, end_ns: int

@@ -15,6 +15,7 @@ from reconstruct.jobs.common_window import (
     FEWEST_SHARED,
     compute_common_cycle_time,
     compute_cycle_time_within,
+    count_cycles_during,
     cycles_within,
 )
 from reconstruct.jobs.microbatch_count import PairedStreams, count_microbatches, pair_streams
@@ -30,6 +31,9 @@ ON_BEAT = 0.9
 MOST_STREAMS = 0.5
 # Cycles this close are one candidate for the iteration.
 SAME_CYCLE = 0.001
+# So many cycles of streams that came back a few times are tried as beats, each this share longer than the one before.
+# A beat holds a whole number of cycles, but for this share of one.
+MOST_RARE_CYCLES, SAME_RARE_CYCLE, WHOLE_CYCLES = 8, 0.02, 0.3
 # A rank receives at least this share of what it sends, and the other way round.
 LEAST_BALANCE = 0.1
 # The first iteration, which warms up, takes up to so many times as long as the others.
@@ -272,9 +276,28 @@ def _beat(streams: Streams, part: CycleTable) -> tuple[Float, float, float, Bool
         common = compute_cycle_time_within(streams, part, int(part.start_ns.max()), int(part.end_ns.min()))
         again_ns, more = _beat_ns(*common) if common is not None else (rare_ns, share)
         if common is not None and more >= ON_BEAT:
-            (cycle_ns, fewest), rare_ns = common, again_ns
+            (cycle_ns, fewest), rare_ns, share = common, again_ns, more
+    if share < ON_BEAT and (whole := _whole_beat(streams, part)) is not None:
+        cycle_ns, rare_ns, fewest = whole
     beat_ns = _without_stalls(streams, part, cycle_ns, rare_ns)
     return cycle_ns, beat_ns, fewest, (part.count < OFTEN) & (beat_ns < rare_ns)
+
+
+def _whole_beat(streams: Streams, part: CycleTable) -> tuple[Float, float, float] | None:
+    """(n,) time of a cycle, that of a beat, and how many were counted; None where no stream shows one.
+
+    A beat is the shortest cycle of those that come back a few times during which nearly all others do whole times.
+    """
+    rare = np.flatnonzero(part.count < OFTEN)
+    order = rare[np.lexsort([part.stream[rare], part.cycle_ns[rare]])]
+    apart = np.diff(part.cycle_ns[order], prepend=0.0) > SAME_RARE_CYCLE * part.cycle_ns[order]
+    for n in order[apart][:MOST_RARE_CYCLES].tolist():
+        cycles, whole = count_cycles_during(streams, part, n)
+        times = np.rint(cycles)
+        if whole >= FEWEST_SHARED and np.mean((times > 0) & (np.abs(cycles - times) <= WHOLE_CYCLES)) >= ON_BEAT:
+            beat_ns = float(part.cycle_ns[n])
+            return beat_ns / np.maximum(cycles, WHOLE_CYCLES), beat_ns, float(whole)
+    return None
 
 
 def _beat_ns(cycle_ns: Float, fewest: float) -> tuple[float, float]:

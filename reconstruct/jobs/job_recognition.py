@@ -15,28 +15,28 @@ from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts, share_all_hosts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries, stops_where_begun
 from reconstruct.jobs.job_fragments import ON_BEAT, align_to_iteration, connected, without_hubs
+from reconstruct.jobs.loose_streams import JobExtent, find_unexplained_pairs, part_time_streams
+from reconstruct.jobs.microbatch_count import may_be_microbatches
 from reconstruct.jobs.model_steps import serves_model
 from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
-from reconstruct.jobs.part_time_streams import part_time_streams
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_for_life, align_in_bytes, align_in_time
 from reconstruct.jobs.timed_endpoints import find_timed_endpoints
 from reconstruct.membership.connection_lives import watched_for_life
 from reconstruct.membership.successors import with_successors
-from reconstruct.numeric.ragged_arrays import by_label, offsets_of
+from reconstruct.numeric.ragged_arrays import by_label, expanded, offsets_of
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.answered_messages import are_answered
 from reconstruct.periods.byte_period import OFTEN, StreamPeriods, find_periods
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined, members
 from reconstruct.periods.cycles_in_turn import MOST_CYCLES, count_cycles_in_turn
 from reconstruct.periods.folding import RECURRENCE
+from reconstruct.periods.rare_bursts import count_cycles_between_bursts
 from reconstruct.periods.shared_period import adopt_shared_period
 from reconstruct.streams.data_streams import find_data_streams
 
 # A restarted job keeps this share of its endpoints, one of two hosts at least, and the bytes of an iteration.
 SAME_ENDPOINTS = 0.5
 SAME_WORK = 0.1
-# A stream goes on when it is seen for this share of a job's life.
-GOES_ON = 0.5
 # Weights go to engines at least every so many-th iteration: later answers would be those of long outdated weights.
 MOST_IN_TURN = 4
 
@@ -216,7 +216,7 @@ def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
     found = parallel_map(partial(_job, axes), align_to_iteration(axes, parts, np.flatnonzero(usable)))
     candidates = [job for job in found if job is not None]
     del found
-    joint = _joined(traffic, axes, candidates)
+    joint = _joined(traffic, axes, _merge_at_bursts(traffic, axes, rhythmic, candidates))
     single = _in_single_iterations(traffic, axes, joint)
     if any(job is not before for job, before in zip(single, joint, strict=True)):
         single = _joined(traffic, axes, single)  # parts of one job may have counted its micro-batches differently
@@ -259,6 +259,27 @@ def _merge_turns(axes: Streams, job: Job, given_ns: Int) -> Job:
         return job
     again = _cut_again(axes, job, job.members.quantum_bytes * times)
     return job if again is None else again
+
+
+def _merge_at_bursts(traffic: _Traffic, axes: Streams, rhythmic: CycleTable, jobs: list[Job]) -> list[Job]:
+    """Merge as many micro-batches into an iteration as lie between bursts of streams that have no period."""
+    streams = traffic.streams
+    inside = np.zeros(len(streams.addresses), np.bool_)
+    for job in jobs:
+        inside[job.endpoints] = True
+    loose = np.setdiff1d(np.flatnonzero(traffic.usable & inside[streams.src] & inside[streams.dst]), rhythmic.stream)
+    ends = np.concatenate([streams.src[loose], streams.dst[loose]])
+    order = np.argsort(ends, kind="stable")
+    ends, owner = ends[order], np.tile(loose, 2)[order]
+    found = []
+    for job in jobs:
+        first, last = (np.searchsorted(ends, job.endpoints, side) for side in ("left", "right"))
+        near = np.unique(owner[expanded(first, last - first)[1]])
+        may_be = len(near) > 0 and may_be_microbatches(streams, job.members)
+        times = count_cycles_between_bursts(streams, near, job.endpoints, job.edges_ns) if may_be else 1
+        again = _cut_again(axes, job, job.members.quantum_bytes * times) if times > 1 else None
+        found.append(job if again is None else again)
+    return found
 
 
 def _cut_alike(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> list[Job]:
@@ -498,31 +519,14 @@ def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
 
 
 def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
-    """Jobs that know how many loose streams run from their endpoints to those of any job for most of their life.
-
-    What is sent once, parameters when a job begins, is none of them, but for what records longer than iterations hold;
-    nor is what a few endpoints do beside training: in a pipeline all stages but the last send on and all but the first
-    send back, half of the endpoints at least.
-    """
-    inside = np.zeros(len(streams.addresses), np.bool_)
+    """Jobs that know between which endpoints streams keep no beat, but go on."""
+    volume = streams.total_bytes()
+    extents = []
     for job in jobs:
-        inside[job.endpoints] = True
-    loose = loose[inside[streams.src[loose]] & inside[streams.dst[loose]]]
-    first = streams.start_ns[streams.offsets[loose]]
-    last = streams.end_ns[streams.offsets[loose + 1] - 1]
-    rows = np.diff(streams.offsets)[loose]
-    lasted = np.add.reduceat(streams.end_ns - streams.start_ns, streams.offsets[:-1])[loose] if len(streams) else rows
-    counted = []
-    for job in jobs:
-        own = np.isin(streams.src[loose], job.endpoints)
-        own &= (rows >= len(job.edges)) | (lasted > GOES_ON * (job.end_ns - job.start_ns))
-        own &= np.minimum(last, job.end_ns) - np.maximum(first, job.start_ns) > GOES_ON * (job.end_ns - job.start_ns)
-        fewest = min(len(np.unique(ends[loose[own]])) for ends in (streams.src, streams.dst))
-        if 2 * fewest < len(job.endpoints):
-            own[:] = False
-        pairs = np.unique(np.stack([streams.src[loose[own]], streams.dst[loose[own]]], axis=1), axis=0)
-        counted.append(replace(job, unexplained=pairs.astype(np.int64)))
-    return counted
+        most = int(volume[job.members.stream].max()), may_be_microbatches(streams, job.members)
+        extents.append(JobExtent(job.endpoints, job.edges_ns, job.start_ns, job.end_ns, *most))
+    found = find_unexplained_pairs(streams, loose, extents)
+    return [replace(job, unexplained=pairs) for job, pairs in zip(jobs, found, strict=True)]
 
 
 def _continued(runs: list[Job]) -> list[Job]:

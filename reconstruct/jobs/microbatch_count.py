@@ -32,6 +32,8 @@ EVEN_SHARE = 0.01
 WHOLE_SHARE, ROUGHLY = 0.1, 0.4
 # A pipeline is empty again after equally many cycles in this share of the cases, of so many at least.
 REGULAR_SHARE, FEWEST_TURNS = 0.8, 4
+# Cycles may be micro-batches where this share of a job's streams look so.
+MOST_MEMBERS = 0.9
 # How many messages are looked ahead of a moment at which all seems answered: lost ones upset no others.
 AHEAD = (512, 128, 32, 8)
 
@@ -73,6 +75,14 @@ class Microbatches(NamedTuple):
     times: int
     stream: Int
     quantum_bytes: Float
+
+
+def may_be_microbatches(streams: Streams, members: CycleTable) -> bool:
+    """Whether nearly all streams pause once a cycle and are answered: activations by gradients of a micro-batch."""
+    width = len(streams.addresses)
+    key = streams.src[members.stream].astype(np.int64) * width + streams.dst[members.stream]
+    answered = np.isin(key % width * width + key // width, key)
+    return bool((answered & (np.diff(members.place_offsets) == 1)).mean() >= MOST_MEMBERS)
 
 
 def count_microbatches(streams: Streams, paired: PairedStreams, part: CycleTable, cycle_bytes: Float) -> Microbatches:

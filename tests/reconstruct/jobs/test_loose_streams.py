@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reconstruct.jobs.part_time_streams import part_time_streams
+from reconstruct.jobs.loose_streams import part_time_streams
 from tests.reconstruct.traffic_classes.hand_made import SECOND, streams
 
 EDGES_S = range(1, 13)
