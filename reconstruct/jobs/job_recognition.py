@@ -16,7 +16,7 @@ from reconstruct.jobs.fragment_contact import find_contacts, share_all_hosts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries, stops_where_begun
 from reconstruct.jobs.job_fragments import ON_BEAT, align_to_iteration, connected, without_hubs
 from reconstruct.jobs.loose_streams import JobExtent, find_unexplained_pairs, part_time_streams
-from reconstruct.jobs.microbatch_count import may_be_microbatches
+from reconstruct.jobs.microbatch_count import find_answered, may_be_microbatches
 from reconstruct.jobs.model_steps import serves_model
 from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_for_life, align_in_bytes, align_in_time
@@ -271,11 +271,11 @@ def _merge_at_bursts(traffic: _Traffic, axes: Streams, rhythmic: CycleTable, job
     ends = np.concatenate([streams.src[loose], streams.dst[loose]])
     order = np.argsort(ends, kind="stable")
     ends, owner = ends[order], np.tile(loose, 2)[order]
-    found = []
+    answered, found = find_answered(streams), []
     for job in jobs:
         first, last = (np.searchsorted(ends, job.endpoints, side) for side in ("left", "right"))
         near = np.unique(owner[expanded(first, last - first)[1]])
-        may_be = len(near) > 0 and may_be_microbatches(streams, job.members)
+        may_be = len(near) > 0 and may_be_microbatches(answered, job.members)
         times = count_cycles_between_bursts(streams, near, job.endpoints, job.edges_ns) if may_be else 1
         again = _cut_again(axes, job, job.members.quantum_bytes * times) if times > 1 else None
         found.append(job if again is None else again)
@@ -521,9 +521,9 @@ def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
 def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
     """Jobs that know between which endpoints streams keep no beat, but go on."""
     volume = streams.total_bytes()
-    extents = []
+    answered, extents = find_answered(streams), []
     for job in jobs:
-        most = int(volume[job.members.stream].max()), may_be_microbatches(streams, job.members)
+        most = int(volume[job.members.stream].max()), may_be_microbatches(answered, job.members)
         extents.append(JobExtent(job.endpoints, job.edges_ns, job.start_ns, job.end_ns, *most))
     found = find_unexplained_pairs(streams, loose, extents)
     return [replace(job, unexplained=pairs) for job, pairs in zip(jobs, found, strict=True)]

@@ -77,12 +77,27 @@ class Microbatches(NamedTuple):
     quantum_bytes: Float
 
 
-def may_be_microbatches(streams: Streams, members: CycleTable) -> bool:
-    """Whether nearly all streams pause once a cycle and are answered: activations by gradients of a micro-batch."""
+def find_answered(streams: Streams) -> Bool:
+    """Find streams between whose ends about as many bytes run each way, of all streams there; (n,)."""
     width = len(streams.addresses)
-    key = streams.src[members.stream].astype(np.int64) * width + streams.dst[members.stream]
-    answered = np.isin(key % width * width + key // width, key)
-    return bool((answered & (np.diff(members.place_offsets) == 1)).mean() >= MOST_MEMBERS)
+    pairs, pair = np.unique(streams.src.astype(np.int64) * width + streams.dst, return_inverse=True)
+    sent = np.append(np.bincount(pair, streams.total_bytes()), 0.0)
+    back = pairs % width * width + pairs // width
+    place = np.searchsorted(pairs, back)
+    place[place == len(pairs)] = 0
+    returned = np.where(pairs[place] == back, sent[place], 0.0) if len(pairs) else sent[:-1]
+    alike = np.maximum(sent[:-1], returned) < LIKE_BYTES * np.minimum(sent[:-1], returned)
+    return np.asarray(alike[pair])
+
+
+def may_be_microbatches(answered: Bool, members: CycleTable) -> bool:
+    """Whether nearly all streams pause once a cycle and are answered: activations by gradients of a micro-batch.
+
+    Args:
+        answered: (streams,) see `find_answered`; what answers a stream need not have a period.
+        members: streams of a job.
+    """
+    return bool((answered[members.stream] & (np.diff(members.place_offsets) == 1)).mean() >= MOST_MEMBERS)
 
 
 def count_microbatches(streams: Streams, paired: PairedStreams, part: CycleTable, cycle_bytes: Float) -> Microbatches:
