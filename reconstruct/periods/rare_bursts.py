@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.reconstructed.streams import Bool, Int, Streams
+from datamodel.reconstructed.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 
 # So many bursts are needed, two of them whole: that two intervals hold as many cycles is unlikely by chance.
@@ -57,8 +57,8 @@ def _cycles_between(some: Int, offsets: Int, start_ns: Int, size: Int, edges_ns:
         if len(last) < MIN_BURSTS:
             continue
         sent = np.diff(np.append(0, np.cumsum(size[rows])[last]))
-        whole = sent >= (1 - MAX_BYTES_DIFFERENCE_SHARE) * sent.max()
-        if whole[1:-1].all() and whole.sum() >= MIN_WHOLE_BURSTS:
+        whole = _are_whole(sent)
+        if _are_alike(whole):
             between.extend(np.diff(number[last if whole[-1] else last[:-1]]))
     return np.array(between, np.int64)
 
@@ -78,7 +78,17 @@ def _recur_every(some: Int, offsets: Int, start_ns: Int, size: Int, edges_ns: In
         begin = phase[(np.argmax(pause) + 1) % len(phase)]
         turn = (number - begin) // times
         sent = np.bincount(turn - turn[0], size[rows])
-        whole = sent >= (1 - MAX_BYTES_DIFFERENCE_SHARE) * sent.max()
-        alike = whole[1:-1].all() and whole.sum() >= MIN_WHOLE_BURSTS
-        kept[k] = pause.max() >= APART_CYCLES and len(sent) >= MIN_BURSTS and alike
+        kept[k] = pause.max() >= APART_CYCLES and len(sent) >= MIN_BURSTS and _are_alike(_are_whole(sent))
     return kept
+
+
+@compiled
+def _are_whole(sent: Int | Float) -> Bool:
+    """(bursts,) which bursts hold as many bytes as the largest."""
+    return np.asarray(sent >= (1 - MAX_BYTES_DIFFERENCE_SHARE) * sent.max())
+
+
+@compiled
+def _are_alike(whole: Bool) -> bool:
+    """Whether enough bursts are whole, and all that the window does not cut."""
+    return bool(whole[1:-1].all() and whole.sum() >= MIN_WHOLE_BURSTS)
