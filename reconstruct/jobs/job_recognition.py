@@ -158,7 +158,7 @@ def find_jobs(
     hidden = np.zeros(len(streams), np.bool_) if hidden is None else hidden
     replaced = watched_for_life(streams, usable)
     streams = replaced.streams
-    traffic = _Traffic(streams, large, usable, hosts, ranks, options)
+    traffic = _Traffic(streams, large, usable, find_answered(streams), hosts, ranks, options)
     rhythmic = _rhythmic(traffic, streams, np.flatnonzero(usable & ~hidden))
     rhythmic = with_successors(replaced, usable & ~hidden, rhythmic)
     runs = _runs(traffic, streams, rhythmic)
@@ -170,7 +170,7 @@ def find_jobs(
     runs = [_with_followers(streams, streams, job, loose) for job in runs]
     runs += [_with_followers(streams, counted, job, loose) for job in later]
     runs = _with_part_time(streams, runs, _loose(usable, runs))
-    runs = _with_unexplained(streams, runs, _loose(usable, runs))
+    runs = _with_unexplained(traffic, runs, _loose(usable, runs))
     found = sorted(_continued(runs), key=lambda j: int(j.endpoints[0]))
     serves = [
         serves_model(streams, job.members.stream, np.array([f.stream for f in job.followers], np.int64), job.edges_ns)
@@ -190,6 +190,7 @@ class _Traffic:
     Attributes:
         streams: data rows by connection.
         large, usable: (n,) streams that carry more than remarks; of these, those that may belong to a job.
+        answered: (n,) streams whose ends send about as many bytes back.
         hosts: of each address code.
         ranks: address codes of endpoints that train, if they take part in anything.
         options: thresholds.
@@ -198,6 +199,7 @@ class _Traffic:
     streams: Streams
     large: Bool
     usable: Bool
+    answered: Bool
     hosts: Sequence[str | None] | None
     ranks: frozenset[int]
     options: JobOptions
@@ -265,17 +267,16 @@ def _merge_at_bursts(traffic: _Traffic, axes: Streams, rhythmic: CycleTable, job
     """Merge as many micro-batches into an iteration as lie between bursts of streams that have no period."""
     streams = traffic.streams
     inside = np.zeros(len(streams.addresses), np.bool_)
-    for job in jobs:
-        inside[job.endpoints] = True
+    inside[np.concatenate([np.zeros(0, np.int64), *(job.endpoints for job in jobs)])] = True
     loose = np.setdiff1d(np.flatnonzero(traffic.usable & inside[streams.src] & inside[streams.dst]), rhythmic.stream)
     ends = np.concatenate([streams.src[loose], streams.dst[loose]])
     order = np.argsort(ends, kind="stable")
     ends, owner = ends[order], np.tile(loose, 2)[order]
-    answered, found = find_answered(streams), []
+    found = []
     for job in jobs:
         first, last = (np.searchsorted(ends, job.endpoints, side) for side in ("left", "right"))
         near = np.unique(owner[expanded(first, last - first)[1]])
-        may_be = len(near) > 0 and may_be_microbatches(answered, job.members)
+        may_be = len(near) > 0 and may_be_microbatches(traffic.answered, job.members)
         times = count_cycles_between_bursts(streams, near, job.endpoints, job.edges_ns) if may_be else 1
         again = _cut_again(axes, job, job.members.quantum_bytes * times) if times > 1 else None
         found.append(job if again is None else again)
@@ -518,14 +519,13 @@ def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
     return grown
 
 
-def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
+def _with_unexplained(traffic: _Traffic, jobs: list[Job], loose: Int) -> list[Job]:
     """Jobs that know between which endpoints streams keep no beat, but go on."""
-    volume = streams.total_bytes()
-    answered, extents = find_answered(streams), []
+    volume, extents = traffic.streams.total_bytes(), []
     for job in jobs:
-        most = int(volume[job.members.stream].max()), may_be_microbatches(answered, job.members)
+        most = int(volume[job.members.stream].max()), may_be_microbatches(traffic.answered, job.members)
         extents.append(JobExtent(job.endpoints, job.edges_ns, job.start_ns, job.end_ns, *most))
-    found = find_unexplained_pairs(streams, loose, extents)
+    found = find_unexplained_pairs(traffic.streams, loose, extents)
     return [replace(job, unexplained=pairs) for job, pairs in zip(jobs, found, strict=True)]
 
 
